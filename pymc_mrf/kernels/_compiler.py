@@ -102,10 +102,6 @@ class KernelCode(JITCodeLibrary):
         )
 
 
-def _no_wrapper(*arguments: Any, **options: Any) -> None:
-    pass
-
-
 _n_open = 0  # kernels that are being compiled, each on behalf of the one before it
 
 
@@ -130,8 +126,6 @@ def _own_code(context: Any) -> Iterator[None]:
             gc.disable()
             codegen._library_class, codegen.set_env = KernelCode, set_environment
             context.mangler = _unique_name
-            # nobody but a kernel calls what numba compiles on the way
-            context.create_cpython_wrapper = context.create_cfunc_wrapper = _no_wrapper
             yield
         finally:
             if collects:
@@ -139,7 +133,6 @@ def _own_code(context: Any) -> Iterator[None]:
             _n_open -= 1
             if _n_open == 0:
                 del codegen._library_class, codegen.set_env, context.mangler
-                del context.create_cpython_wrapper, context.create_cfunc_wrapper
 
 
 class _KernelOnDisk(CompileResultCacheImpl):
@@ -207,8 +200,8 @@ class Kernel(CPUDispatcher):
         library.add_linking_library(part.library)
         library.add_linking_library(rtsys.library)  # counts the references to arrays that Python holds
         with context.push_code_library(library):
-            type(context).create_cpython_wrapper(
-                context, library, description, environment, part.call_helper, release_gil=True
+            context.create_cpython_wrapper(
+                library, description, environment, part.call_helper, release_gil=True
             )
         wrapper = library._final_module.get_function(description.llvm_cpython_wrapper_name)
         for attribute in ("optnone", "noinline"):  # to optimise what unpacks objects saves 1 us per call

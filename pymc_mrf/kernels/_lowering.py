@@ -59,6 +59,7 @@ class Writer(ir.IRBuilder):
         self._stored: dict[Any, tuple[Any, Any]] = {}  # block and value, by variable
         self._places: dict[Any, Place] = {}  # of pointers to variables and to parts of them
         self._shared: set[Any] = set()  # variables whose address somebody has
+        self._shares_all = False  # whether a pointer may be to any variable
 
     def _insert(self, instruction: Any) -> None:
         super()._insert(instruction)
@@ -73,7 +74,7 @@ class Writer(ir.IRBuilder):
         if not isinstance(pointer, instructions.Instruction):
             return None
         place = self._places.get(pointer)
-        return None if place is None or place[0] in self._shared else place
+        return None if place is None or self._shares_all or place[0] in self._shared else place
 
     def _known(self, variable: Any) -> Any:
         block, value = self._stored.get(variable, (None, None))
@@ -81,8 +82,7 @@ class Writer(ir.IRBuilder):
 
     def phi(self, typ: Any, *args: Any, **kwargs: Any) -> Any:
         """Choose by the block before; none of pointers to variables is written by numba."""
-        if isinstance(typ, ir.PointerType):
-            self._shared.update(variable for variable, _ in self._places.values())
+        self._shares_all = self._shares_all or isinstance(typ, ir.PointerType)
         return super().phi(typ, *args, **kwargs)
 
     def alloca(self, typ: Any, size: Any = None, name: str = "") -> Any:
@@ -126,8 +126,12 @@ class Writer(ir.IRBuilder):
         if place is None or whole is None:
             return super().load(ptr, *args, **kwargs)
         value = self.extract_value(whole, place[1]) if place[1] else whole
-        if isinstance(value.type, ir.IntType) and not isinstance(value, instructions.Instruction):
-            value = self.add(value, value.type(0))  # which numba can say of that it is positive
+        if isinstance(value.type, ir.IntType) and (
+            isinstance(value, instructions.LoadInstr) or not isinstance(value, instructions.Instruction)
+        ):
+            value = self.add(
+                value, value.type(0)
+            )  # numba may say that it is positive: of this one alone
         return value
 
     def extract_value(self, agg: Any, idx: Any, name: str = "") -> Any:
@@ -208,13 +212,15 @@ class KernelLower(Lower):
     def setup_function(self, fndesc: Any) -> None:
         """Begin, with a builder that knows what it has written."""
         super().setup_function(fndesc)
-        self.builder = Writer(self.entry_block)
-        self.call_helper = self.call_conv.init_call_helper(self.builder)
+        if not self.context.enable_debuginfo:  # debuggers look for variables in memory
+            self.builder = Writer(self.entry_block)
+            self.call_helper = self.call_conv.init_call_helper(self.builder)
 
     def lower_normal_function(self, fndesc: Any) -> None:
         """Write the function."""
         super().lower_normal_function(fndesc)
-        prune(self.function)
+        if isinstance(self.builder, Writer):
+            prune(self.function)
 
     def post_block(self, block: Any) -> None:
         """Tell of a block that leads back whose loop it ends."""

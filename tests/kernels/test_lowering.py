@@ -2,13 +2,18 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
+from llvmlite import ir
+from llvmlite.ir.instructions import LoadInstr
 
 from pymc_mrf.kernels import _jit
 
 if _jit.PLAIN:
     pytest.skip("kernels are compiled by numba alone", allow_module_level=True)
+
+from pymc_mrf.kernels import _lowering
 
 
 class Pair(NamedTuple):
@@ -94,3 +99,42 @@ def test_records_are_not_kept_in_memory():
     code = part.library.get_llvm_str()
     assert "fmul double" in code
     assert "alloca {" not in code
+
+
+def test_functions_of_others_can_still_be_called_from_python():
+    """A function that is compiled first as a kernel calls it."""
+
+    @numba.njit
+    def twice(x):
+        return 2.0 * x
+
+    @_jit.jit
+    def four_times(x):
+        return twice(twice(x))
+
+    assert four_times(1.5) == 6.0
+    assert twice(1.5) == 3.0
+
+
+def test_a_pointer_may_be_to_any_variable():
+    """What is stored by a pointer that is chosen in another block is read from there."""
+    number = ir.IntType(64)
+    function = ir.Function(ir.Module(), ir.FunctionType(number, [ir.IntType(1)]), "chosen")
+    begin, other, end = (function.append_basic_block() for _ in range(3))
+    writer = _lowering.Writer(begin)
+    first = writer.alloca(number)
+    writer.cbranch(function.args[0], other, end)
+    writer.position_at_end(other)
+    second = writer.alloca(number)
+    writer.branch(end)
+    writer.position_at_end(end)
+    pointer = writer.phi(number.as_pointer())
+    pointer.add_incoming(first, begin)
+    pointer.add_incoming(second, other)
+    writer.store(number(1), first)
+    writer.store(number(2), pointer)
+    assert isinstance(writer.load(first), LoadInstr)
+    alone = _lowering.Writer(begin)
+    variable = alone.alloca(number)
+    alone.store(number(1), variable)
+    assert not isinstance(alone.load(variable), LoadInstr)
