@@ -261,7 +261,7 @@ def test_refusals(pairwise, factors):
             ValueError,
             'rng is an option of method="tree" or "gibbs", not of method="bp"',
         ),
-        (lambda: factors.sample(3, "perfect"), ValueError, '"exact", "tree" or "gibbs"'),
+        (lambda: factors.sample(3, "perfect"), ValueError, 'must be one of "exact", "tree", "gibbs"'),
         (
             lambda: factors.sample(3, max_sweeps=9),
             ValueError,
