@@ -81,7 +81,7 @@ class Writer(ir.IRBuilder):
         return value if block is self.block else None
 
     def phi(self, typ: Any, *args: Any, **kwargs: Any) -> Any:
-        """Choose by the block before; none of pointers to variables is written by numba."""
+        """Choose by the block before; where pointers are chosen, no variable is known any more."""
         self._shares_all = self._shares_all or isinstance(typ, ir.PointerType)
         return super().phi(typ, *args, **kwargs)
 
@@ -129,9 +129,8 @@ class Writer(ir.IRBuilder):
         if isinstance(value.type, ir.IntType) and (
             isinstance(value, instructions.LoadInstr) or not isinstance(value, instructions.Instruction)
         ):
-            value = self.add(
-                value, value.type(0)
-            )  # numba may say that it is positive: of this one alone
+            # numba may say of what is read that it is positive, which holds here alone
+            value = self.add(value, value.type(0))
         return value
 
     def extract_value(self, agg: Any, idx: Any, name: str = "") -> Any:
