@@ -278,7 +278,7 @@ def take_block_out_of_list(whole, view, e, x):
     width = x.shape[0]
     if kind == OF_ANSWERS:
         fill_pair(whole, first)
-        take_table_off(whole, view, e, x)
+        take_table_off(whole.field, view, e, x, whole.log_p)
     elif kind == MIXED:
         whole.look[BEFORE] = answer_value(
             whole, first, room.zero[:width], room.table[: whole.by_state.shape[1]]

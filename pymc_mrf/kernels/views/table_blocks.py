@@ -18,11 +18,11 @@ from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import (
     MonteCarloEdges,
     block_of,
-    multiply_all,
     tabulate_pair,
     wall,
 )
 from pymc_mrf.kernels.views.sample_sums import add_row
+from pymc_mrf.kernels.views.weighted_sample import multiply_pair
 
 
 @lean
@@ -75,9 +75,9 @@ def fill_pair_moments(field, first, width, s, n, room, g, H):
 
 
 @lean
-def take_table_off(whole, view, e, x):
-    """Take the block's table off the pair's log probabilities, `whole.log_p`; score and information at 0."""
-    field, room, first, log_p = whole.field, view.room, view.field.first[e], whole.log_p
+def take_table_off(field, view, e, x, log_p):
+    """Take the block's table off the pair's log probabilities `log_p`; score and information at 0."""
+    room, first = view.room, view.field.first[e]
     fill_table(field, first, x, room.table)
     top, mass = -np.inf, 0.0
     for k in range(log_p.shape[0]):
@@ -97,7 +97,7 @@ def take_table_off(whole, view, e, x):
 def take_block_out_of_tree(whole, view, e, x):
     """Read the marginal table of the pair, and take the block's table off."""
     factor_log_table(whole.tree, whole.focus, e, whole.log_p)
-    take_table_off(whole, view, e, x)
+    take_table_off(whole.field, view, e, x, whole.log_p)
 
 
 @blocks.block_terms.register(TreeEdges)
@@ -132,12 +132,12 @@ def follow_block_in_tree(whole, view, e, old, new):
 def take_block_out_of_sample(whole, view, e, x):
     """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
     sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
-    whole.looked[0], whole.looked[1] = first, 0
+    whole.pair.looked[0], whole.pair.looked[1] = first, 0
     tabulate_pair(whole, 0.0)
-    take_table_off(whole, view, e, x)
+    take_table_off(whole.field, view, e, x, whole.pair.log_p)
     n = rows_of(field, first)
     for i in range(x.shape[0]):
-        tilt = whole.slope[first + i]
+        tilt = whole.at.slope[first + i]
         if sample.excess.shape[0] > 0:
             for j in range(x.shape[0]):
                 tilt -= np.float64(sample.excess[first + i, first + j]) * x[j]
@@ -163,7 +163,7 @@ def correction(whole, first, x):
 def sampled_block_gain(whole, view, e, x):
     """Compute the gain from the pair's table."""
     field, room, first = whole.field, view.room, view.field.first[e]
-    value = pair_gain(field, first, x, whole.log_p, room.sums, rows_of(field, first), room)
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(field, first), room)
     return value + correction(whole, first, x)
 
 
@@ -176,7 +176,9 @@ def sampled_block_terms(whole, view, e, x, g, H):
         view.field.first[e],
         rows_of(whole.field, view.field.first[e]),
     )
-    value = pair_gain(field, first, x, whole.log_p, room.sums, n, room) + correction(whole, first, x)
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, n, room) + correction(
+        whole, first, x
+    )
     fill_pair_moments(field, first, x.shape[0], room.sums, n, room, g, H)
     for i in range(x.shape[0]):
         _, bend, stiffness = wall(whole, first + i, x[i])
@@ -196,12 +198,12 @@ def follow_block_in_sample(whole, view, e, old, new):
     move = room.move[: new.shape[0]]
     for i in range(new.shape[0]):
         move[i] = new[i] - old[i]
-    after = pair_gain(field, first, new, whole.log_p, room.zero, 1.0, room)
-    before = pair_gain(field, first, old, whole.log_p, room.zero, 1.0, room)
+    after = pair_gain(field, first, new, whole.pair.log_p, room.zero, 1.0, room)
+    before = pair_gain(field, first, old, whole.pair.log_p, room.zero, 1.0, room)
     fill_table(field, first, move, room.table)
     for i in range(room.table.shape[0]):
-        whole.factor[i] = np.float32(np.exp(room.table[i] + after - before))
-    whole.total[k] = multiply_all(sample.states[u], sample.states[v], field.floor.shape[1], whole, k)
+        whole.room.factor[i] = np.float32(np.exp(room.table[i] + after - before))
+    multiply_pair(sample, whole.at, whole.room.factor, u, v, k)
     if sample.excess.shape[0] > 0:
         for i in range(new.shape[0]):
-            add_row(sample.excess[first + i], move[i], whole.slope)
+            add_row(sample.excess[first + i], move[i], whole.at.slope)

@@ -12,6 +12,7 @@ from pymc_mrf.kernels.edges import hamiltonian
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Reference
@@ -197,11 +198,11 @@ def test_a_wall_keeps_edges_where_the_sample_tells_of_them(rng):
 
     engine, *_ = case("Boltzmann", rng, changed)
     questions.look_at(engine.view, 0, engine.view.w[0])
-    reach = engine.view.sample.reach[0]
+    reach = engine.view.walls.reach[0]
     inside, outside = (questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0))
     assert outside < inside - 10.0
     assert questions.likelihood_terms(engine.view, 0, 3.0 * reach)[1] < 0.0
-    engine.view.sample.reach[0] = np.inf
+    engine.view.walls.reach[0] = np.inf
     without = [questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0, 9.0)]
     assert without[1] < without[2]
 
@@ -215,7 +216,7 @@ def test_log_partition_function_of_a_model(name, rng):
     gradient, F = np.empty(len(natural)), field.features
 
     def evaluate(natural):
-        return kernels.log_partition_by_sample(
+        return log_partition_by_sample(
             natural,
             GRAPH.edges,
             field.products,
@@ -226,6 +227,7 @@ def test_log_partition_function_of_a_model(name, rng):
             reference.place,
             reference.gap,
             reference.excess,
+            reference.apart,
             np.full(len(natural), np.inf),
             gradient,
         )
@@ -255,9 +257,10 @@ def test_a_bias_that_all_states_share_changes_nothing(rng):
 
     def evaluate(natural):
         gradient = np.empty(p)
-        value = kernels.log_partition_by_sample(
+        value = log_partition_by_sample(
             natural, GRAPH.edges, field.products, field.features, family.node_basis, sampled,
-            reference.states, reference.place, reference.gap, reference.excess, limit, gradient,
+            reference.states, reference.place, reference.gap, reference.excess, reference.apart, limit,
+            gradient,
         )  # fmt: skip
         return value, gradient
 
@@ -303,7 +306,7 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
     engine, _, _, w, b = case(name, rng, perturbed)
     view = engine.view
     view.sample.limit[R:] = 0.5
-    view.sample.reach[:] = 0.2
+    view.walls.reach[:] = 0.2
     engine.go_to(w, b + 3.0)
     for e in range(R):
         engine.refresh(rng)
@@ -332,7 +335,7 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
 
 def test_the_bound_of_an_absent_edge_beyond_its_wall(rng):
     engine, *_ = case("Boltzmann", rng, lambda field: {"place": np.full(len(field.s) + D, 0.5)})
-    engine.view.sample.reach[:] = 0.2
+    engine.view.walls.reach[:] = 0.2
     explained, information = questions.look_at(engine.view, ABSENT, 0.0)
     g, h = questions.without_edge(engine.view, ABSENT)
     np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)

@@ -95,7 +95,7 @@ def test_one_edge_at_a_time(name, far):
     engine = make(name)
     eta = values_near(spread=2.0 if far else 0.3)[0]
     view = engine.view(eta)
-    assert np.any(view.edges.bounded != view.edges.delta) == far
+    assert np.any(view.edges.at.bounded != view.edges.at.delta) == far
     terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
     grid = eta + np.array([-3.0, -0.4, 0.0, 0.3, 4.0])[:, None] / np.ptp(engine.levels)
     for edge, value in ((0, -0.3), (2, 0.2), (0, 0.4), (4, 2.5)):
@@ -110,7 +110,7 @@ def test_one_edge_at_a_time(name, far):
                 there = eta.copy()
                 there[e] = moved
                 edges = fresh.view(there).edges
-                expected[k] = there[ENTRIES] @ fresh.s - fresh.n * edges.log_A[0]
+                expected[k] = there[ENTRIES] @ fresh.s - fresh.n * edges.at.log_A[0]
             np.testing.assert_allclose(got - got[2], expected - expected[2], atol=2e-3, rtol=2e-4)
             h = 1e-3
             slope, _ = slope_and_information(terms, eta[e])
@@ -193,7 +193,7 @@ def test_the_same_function_as_that_of_nuts(name):
     for eta in values_near(spread=1.0):
         engine.log_likelihood(eta)
         natural = np.concatenate([view.edges.w, view.edges.beta])
-        gaps.append(view.edges.log_A[0] - log_partition_by_sample(operator, natural).eval())
+        gaps.append(view.edges.at.log_A[0] - log_partition_by_sample(operator, natural).eval())
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-4)
 
 

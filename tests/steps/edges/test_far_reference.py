@@ -61,7 +61,7 @@ def error(seed: int, distance: float) -> tuple[float, float]:
         engine.go_to(draw[:6], b)
         value = add_slopes(engine.view, np.arange(0), np.zeros(4))
         gaps.append(value - exact(np.r_[draw[:6], b][None])[0])
-        shares.append(engine.view.share[0])
+        shares.append(engine.view.at.share[0])
     return float(np.std(gaps)), min(shares)
 
 
