@@ -158,10 +158,10 @@ def move_biases(view, nodes, lines, bias, rng):
                 view.beta[i * q + k] += x * direction[k]
                 particles.beta[i * q + k] += x * direction[k]
             tilt(particles, i, x, g)
-        fill_uniform(particles.lanes, particles.uniform)
+        fill_uniform(particles.lanes, particles.room.uniform)
         draw_node(particles, view.field, i)
         push(particles, view.field, i, 0, -1)
-        particles.owner[0] = -1
+        particles.owned.node[0] = -1
         size = normalise(particles.W, particles.size)
         view.tally[0].least_size = min(view.tally[0].least_size, size)
         if size < view.least_size:

@@ -38,8 +38,8 @@ def add_slopes_by_particles(view, active, slope):
     Those by the edges `active` (k,) and by the biases are added to `slope` (k + n_biases,).
     """
     joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
-    constant = add_move(particles, view.field, view.w, view.beta, active, joint.D)
-    value = -n * (constant + reweight(particles.W, joint.D, particles.size, joint.W))
+    constant = add_move(particles, view.field, view.w, view.beta, active, view.room.D)
+    value = -n * (constant + reweight(particles.W, view.room.D, particles.size, joint.W))
     fill_means(particles, view.field, active, joint.W, joint.edge_mean, joint.node_mean)
     for a in range(k):
         e = active[a]

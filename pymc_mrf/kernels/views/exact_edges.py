@@ -93,8 +93,6 @@ class ListedEdges(NamedTuple):
     window : (1,) int64 array
         The one whose probabilities are listed in `rows.table`; -1 for none.
     rows : WindowRows
-    P, h : (2^d,) arrays
-    W : (d + 1, d) array
     moments : (d, d) array
     """
 
@@ -111,9 +109,6 @@ class ListedEdges(NamedTuple):
     windows: Windows
     window: np.ndarray
     rows: WindowRows
-    P: np.ndarray
-    h: np.ndarray
-    W: np.ndarray
     moments: np.ndarray
 
 
@@ -245,11 +240,8 @@ def follow_in_tree(view, e, old, new):
 @lean
 def list_window(view, i):
     """Probabilities of the states of window i of the enumeration, into `view.rows.table`."""
-    nodes, size = view.windows.nodes[i], view.windows.sizes[i]
-    field = view.field
-    fill_window(
-        field.edges, field.features[0, 0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
-    )  # fmt: skip
+    field, nodes, size = view.field, view.windows.nodes[i], view.windows.sizes[i]
+    fill_window(field.edges, field.features[0, 0], view.w, view.b, nodes, size, view.rows)
     view.window[0] = i
 
 
@@ -360,17 +352,8 @@ def log_partition_of_rows(view, A):
 def add_slopes_by_list(view, active, slope):
     """Log-likelihood and slopes from a sum over all configurations."""
     field = view.field
-    A = log_partition_and_moments(
-        field.edges,
-        field.features[0, 0],
-        view.w,
-        view.b,
-        view.rows,
-        view.W,
-        view.P,
-        view.h,
-        view.moments,
-    )
+    y, nodes = field.features[0, 0], view.windows.ascending
+    A = log_partition_and_moments(field.edges, y, view.w, view.b, nodes, view.rows, view.moments)
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten
     return add_expectations(view, active, field.n[0] * A, slope)

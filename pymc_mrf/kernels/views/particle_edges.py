@@ -84,14 +84,11 @@ class Pair(NamedTuple):
     ----------
     p, log_p : (K K,) arrays
         Probabilities of the pair's states without the edge, and their logs.
-    h : (K K,) array
-        Scratch.
     sums : (1,) record array of `SUMS`
     """
 
     p: np.ndarray
     log_p: np.ndarray
-    h: np.ndarray
     sums: np.ndarray
 
 
@@ -100,8 +97,8 @@ class Joint(NamedTuple):
 
     Attributes
     ----------
-    D, W : (N,) arrays
-        Log of what the move multiplies each weight by; the weights multiplied.
+    W : (N,) array
+        The weights, multiplied by what the move does to them.
     n : (1,) array
         Observations, further ones included.
     s, t : (r,), (d q,) arrays
@@ -110,13 +107,26 @@ class Joint(NamedTuple):
         Means of the statistics under W.
     """
 
-    D: np.ndarray
     W: np.ndarray
     n: np.ndarray
     s: np.ndarray
     t: np.ndarray
     edge_mean: np.ndarray
     node_mean: np.ndarray
+
+
+class ParticleRoom(NamedTuple):
+    """Scratch.
+
+    Attributes
+    ----------
+    h : (K K,) array
+    D : (N,) array
+        Log of what a joint move multiplies each weight by.
+    """
+
+    h: np.ndarray
+    D: np.ndarray
 
 
 class ParticleEdges(NamedTuple):
@@ -140,6 +150,7 @@ class ParticleEdges(NamedTuple):
     pair : Pair
     joint : Joint
     tally : (1,) record array of `TALLY`
+    room : ParticleRoom
     """
 
     field: Field
@@ -154,6 +165,7 @@ class ParticleEdges(NamedTuple):
     pair: Pair
     joint: Joint
     tally: np.ndarray
+    room: ParticleRoom
 
 
 def allocate_view(
@@ -161,7 +173,7 @@ def allocate_view(
 ) -> ParticleEdges:
     """View of a field with these particles; parameters are for the caller to fill."""
     (r, n_cells), n_parameters, N = field.cells.shape, len(field.t), len(particles.W)
-    sizes = N, N, 1, r, n_parameters, r, n_parameters
+    sizes = N, 1, r, n_parameters, r, n_parameters
     return ParticleEdges(
         field=field,
         w=np.zeros(r),
@@ -172,9 +184,10 @@ def allocate_view(
         least_size=least_size,
         n_sweeps=n_sweeps,
         means=Means(np.full(r, np.nan), np.full(r, np.nan)),
-        pair=Pair._make([*np.zeros((3, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
+        pair=Pair._make([*np.zeros((2, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
         joint=Joint._make(map(np.zeros, sizes)),
         tally=np.zeros(1, TALLY).view(np.recarray),
+        room=ParticleRoom(np.zeros(n_cells), np.zeros(N)),
     )
 
 
@@ -210,7 +223,7 @@ def look_at_particles(view, e, x):
 def further_rows(view, e, x, variance):
     """Further observations that the noise of a mean calls for; `variance` is that of the statistic."""
     n, tally = view.field.n[0], view.tally[0]
-    ratio = n * variance_of_mean(view.particles, view.field, e, x, view.pair.h) / max(variance, TINY)
+    ratio = n * variance_of_mean(view.particles, view.field, e, x, view.room.h) / max(variance, TINY)
     tally.noise += ratio
     tally.n_noise += 1
     return n * (sharpening(ratio) - 1.0)
@@ -222,7 +235,7 @@ def particles_without_edge(view, e):
     pair, sums, x = view.pair, view.pair.sums[0], view.w[e]
     c, n = view.field.cells[e], view.field.n[0]
     for k in range(c.shape[0]):
-        pair.h[k] = c[k] - sums.mean
+        view.room.h[k] = c[k] - sums.mean
     more = further_rows(view, e, x, sums.variance)
     sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
     for k in range(c.shape[0]):
@@ -253,7 +266,7 @@ def estimate_pair(view, e, x):
     Returns the further observations that the noise of the mean of the statistic at x calls for.
     """
     pair, c = view.pair, view.field.cells[e]
-    p, h = pair.p, pair.h
+    p, h = pair.p, view.room.h
     fill_pair(view.particles, view.field, e, x, p)
     fill_factors(x, c, h)
     norm, mean, variance = 0.0, 0.0, 0.0
@@ -311,8 +324,8 @@ def carry_over(view, active, least):
     By weights; where their effective size, which is returned, would be less than `least`, as they are.
     """
     particles, joint = view.particles, view.joint
-    add_move(particles, view.field, view.w, view.beta, active, joint.D)
-    reweight(particles.W, joint.D, particles.size, joint.W)
+    add_move(particles, view.field, view.w, view.beta, active, view.room.D)
+    reweight(particles.W, view.room.D, particles.size, joint.W)
     size = effective_size(joint.W)
     if size >= least:
         copy(joint.W, particles.W)

@@ -114,8 +114,5 @@ def listed_view(field: exact_edges.Field, n_biases: int) -> exact_edges.ListedEd
         windows=windows,
         window=np.full(1, -1),
         rows=allocate_rows(windows),
-        P=np.zeros(2**d),
-        h=np.zeros(2**d),
-        W=np.zeros((d + 1, d)),
         moments=np.zeros((d, d)),
     )

@@ -13,7 +13,13 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
+from pymc_mrf.kernels.views import (
+    binary_pairs,  # noqa: F401  (registers answers of the particles)
+    binary_particles,
+    particle_edges,
+    state_pairs,  # noqa: F401  (the same)
+    state_particles,
+)
 from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.kernels.views.weighted_particles import (
     fill_means,
@@ -86,7 +92,7 @@ class ParticleEdges(EdgeEngine):
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
         particles, m = self._particles, self.n_particles
-        states = np.empty((len(particles.degree), m), dtype=np.int8)
+        states = np.empty((len(particles.neighbours.degree), m), dtype=np.int8)
         get_states(particles, states)
         learnt = (
             np.array([self._reach, self._n_averaged, self._is_started]),

@@ -129,8 +129,8 @@ def assert_fields(engine, family=BOLTZMANN):
             np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
         update_probabilities(particles, engine.view.field, i)
         np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
-        start = particles.indptr[i]
-        near = particles.near[start : start + particles.degree[i]]
+        start = particles.neighbours.indptr[i]
+        near = particles.neighbours.near[start : start + particles.neighbours.degree[i]]
         expected = [sum(edge) - i for e, edge in enumerate(EDGES) if i in edge and particles.w[e]]
         assert sorted(near) == sorted(expected)
 
