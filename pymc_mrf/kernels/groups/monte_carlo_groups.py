@@ -56,20 +56,20 @@ def add_two_sampled_levels(terms, edges, view, e, x):
     else:
         fill_level_masses(edges, view, e, x)
         lam = view.log_mass[1] - view.log_mass[0]
-    add_term(terms, rows_of(edges.field, e), min(max(lam, np.log(LEAST)), -np.log(LEAST)), 0.0)
+    add_term(terms, rows_of(edges, e), min(max(lam, np.log(LEAST)), -np.log(LEAST)), 0.0)
 
 
 @add_sampled.register(LevelTerms)
 def add_many_sampled_levels(terms, edges, view, e, x):
     """Append the masses of the pair's table without the edge."""
     fill_level_masses(edges, view, e, x)
-    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, 0.0)
+    add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
 @add_edge.register(MonteCarloEdges)
 def add_sampled_edge(edges, view, e, x, terms):
     """Describe the levels without the edge, and the cumulants as a tilt."""
-    sample, n, scale, curvature = edges.sample, rows_of(edges.field, e), view.scale, 0.0
+    sample, n, scale, curvature = edges.sample, rows_of(edges, e), view.scale, 0.0
     edges.pair.looked[0], edges.pair.looked[1] = e, 0
     add_sampled(terms, edges, view, e, x)
     if sample.excess.shape[0] > 0:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.questions import Field, fill_node_tables, set_edge
+from pymc_mrf.kernels.views.questions import Field, FieldData, fill_node_tables, set_edge
 
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 TINY = 1e-300
@@ -81,6 +81,7 @@ class ListedRows(NamedTuple):
     Attributes
     ----------
     field : Field
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -95,6 +96,7 @@ class ListedRows(NamedTuple):
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -241,7 +243,7 @@ def terms_of_cells(view, e, x):
         top = max(top, x * c[k])
     for k in range(growth.shape[0]):
         growth[k] = np.exp(x * c[k] - top)
-    value, slope, information = x * field.s[e], field.s[e], 0.0
+    value, slope, information = x * view.data.s[e], view.data.s[e], 0.0
     for h in range(start, end):
         cell, step = first_cell(view, e, h)
         z, first, second = 0.0, 0.0, 0.0
@@ -310,15 +312,21 @@ def fill_node_shares(view):
 @questions.add_slopes.register(ListedRows)
 def add_slopes_of_listed_rows(view, active, slope):
     """Log-likelihood and slopes from a list of all rows."""
-    field, rows, (q, K), k = view.field, view.rows, view.field.basis.shape, active.shape[0]
+    field, data, rows, (q, K), k = (
+        view.field,
+        view.data,
+        view.rows,
+        view.field.basis.shape,
+        active.shape[0],
+    )
     value, shares = -fill_probabilities(view), view.room.p
     fill_node_shares(view)
     for j in range(k):
         e = active[j]
         u, c, source = field.edges[e, 0], field.cells[e], rows.source[e]
         start, end, S = range_of(view, e)
-        value += view.w[e] * field.sums[e]
-        slope[j] += field.s[e]
+        value += view.w[e] * data.sums[e]
+        slope[j] += data.s[e]
         for h in range(start, end):
             mean = 0.0
             if source < 0:
@@ -329,13 +337,13 @@ def add_slopes_of_listed_rows(view, active, slope):
                     mean += shares[h, u, a] * c[a * K + rows.past[source, h]]
             slope[j] -= rows.n[h] * mean
     for a in range(view.b.shape[0]):
-        value += view.b[a] * field.t[a]
+        value += view.b[a] * data.t[a]
     for a in range(view.n_biases):
         block, mean = rows.block[a // q], 0.0
         for h in range(rows.histories[block, 0], rows.histories[block, 1]):
             for i in range(K):
                 mean += rows.n[h] * shares[h, a // q, i] * field.basis[a % q, i]
-        slope[k + a] += field.t[a] - mean
+        slope[k + a] += data.t[a] - mean
     return value
 
 

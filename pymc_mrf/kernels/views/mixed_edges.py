@@ -36,6 +36,7 @@ from pymc_mrf.kernels.views.mixed_views import (
     BEFORE,
     MEAN,
     VARIANCE,
+    MixedData,
     MixedField,
     absence_outside_the_cone,
     biases_of_answer,
@@ -65,6 +66,7 @@ class MixedEdges(NamedTuple):
     Attributes
     ----------
     field : MixedField
+    data : MixedData
     layout : Layout
     states : Listed
     at : Weighted
@@ -94,6 +96,7 @@ class MixedEdges(NamedTuple):
     """
 
     field: MixedField
+    data: MixedData
     layout: Layout
     states: Listed
     at: Weighted
@@ -127,7 +130,7 @@ def refresh(view):
     log_sum, log_det = fill_probabilities(
         view.layout, view.states, view.w, view.b, view.diagonal, view.at
     )
-    return view.field.n[0] * (0.5 * log_det - log_sum)
+    return view.data.n[0] * (0.5 * log_det - log_sum)
 
 
 # Edges between an answer and a measurement
@@ -190,21 +193,21 @@ def tilt_by_answer(whole, first, g):
 @lean
 def answer_value(whole, first, x, g):
     """Log-likelihood at parameters x against the present ones; moments go to `by_state`; scratch `g` (K,)."""
-    n, width = whole.field.n[0], x.shape[0]
+    n, width = whole.data.n[0], x.shape[0]
     for a in range(g.shape[0]):
         g[a] = 0.0
     moves_of_states(whole, first, x, 1.0, g)
     moves_of_states(whole, first, whole.w[first : first + width], -1.0, g)
     value = -n * tilt_by_answer(whole, first, g)
     for k in range(width):
-        value += (x[k] - whole.w[first + k]) * whole.field.s[first + k]
+        value += (x[k] - whole.w[first + k]) * whole.data.s[first + k]
     return value
 
 
 @lean
 def fill_answer_moments(whole, first, width, g, H):
     """Score and information at the moments of `by_state`."""
-    n, sums, pairs, F = whole.field.n[0], whole.by_state, whole.layout.pairs, whole.layout.features
+    n, sums, pairs, F = whole.data.n[0], whole.by_state, whole.layout.pairs, whole.layout.features
     for k in range(width):
         g[k] = 0.0
         for a in range(sums.shape[1]):
@@ -217,7 +220,7 @@ def fill_answer_moments(whole, first, width, g, H):
             H[k, l] = n * (value - g[k] * g[l])
             H[l, k] = H[k, l]
     for k in range(width):
-        g[k] = whole.field.s[first + k] - n * g[k]
+        g[k] = whole.data.s[first + k] - n * g[k]
 
 
 # Edges between measurements
@@ -226,7 +229,7 @@ def fill_answer_moments(whole, first, width, g, H):
 @measured_value.register(MixedEdges)
 def measured_value_of_list(view, first, y):
     """Compute the terms state by state, and the probabilities, into `tilted`."""
-    look, p, n, tilt, tilted, top = view.look, view.at.p, view.field.n[0], view.tilt, view.tilted, 0.0
+    look, p, n, tilt, tilted, top = view.look, view.at.p, view.data.n[0], view.tilt, view.tilted, 0.0
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
     m_i, m_j = view.at.m[i], view.at.m[j]
     own_i, both, own_j, f = rank_two(view.at.S, i, j, y)
@@ -248,7 +251,7 @@ def measured_value_of_list(view, first, y):
         second += tilted[s] * (mean * mean + variance)
     look[MEAN] = first_moment / mass
     look[VARIANCE] = max(second / mass - look[MEAN] ** 2, 0.0)
-    return y * view.field.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
+    return y * view.data.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
 
 
 # Answers to the questions of blocks
@@ -278,7 +281,7 @@ def take_block_out_of_list(whole, view, e, x):
     width = x.shape[0]
     if kind == OF_ANSWERS:
         fill_pair(whole, first)
-        take_table_off(whole.field, view, e, x, whole.log_p)
+        take_table_off(whole, view, e, x, whole.log_p)
     elif kind == MIXED:
         whole.look[BEFORE] = answer_value(
             whole, first, room.zero[:width], room.table[: whole.by_state.shape[1]]
@@ -299,9 +302,9 @@ def block_terms_of_list(whole, view, e, x, g, H):
         x.shape[0],
     )
     if kind == OF_ANSWERS:
-        s = field.s[first : first + width]
-        value = pair_gain(field, first, x, whole.log_p, s, field.n[0], view.room)
-        fill_pair_moments(field, first, width, s, field.n[0], view.room, g, H)
+        s = whole.data.s[first : first + width]
+        value = pair_gain(field, first, x, whole.log_p, s, whole.data.n[0], view.room)
+        fill_pair_moments(field, first, width, s, whole.data.n[0], view.room, g, H)
     elif kind == MIXED:
         value = (
             answer_value(whole, first, x, view.room.table[: whole.by_state.shape[1]])
@@ -318,8 +321,8 @@ def block_gain_of_list(whole, view, e, x):
     """Compute the gain from the listed states."""
     field, first, kind = whole.field, view.field.first[e], whole.layout.kind[view.field.first[e]]
     if kind == OF_ANSWERS:
-        s = field.s[first : first + x.shape[0]]
-        return pair_gain(field, first, x, whole.log_p, s, field.n[0], view.room)
+        s = whole.data.s[first : first + x.shape[0]]
+        return pair_gain(field, first, x, whole.log_p, s, whole.data.n[0], view.room)
     if kind == MIXED:
         return (
             answer_value(whole, first, x, view.room.table[: whole.by_state.shape[1]])
@@ -400,8 +403,8 @@ def follow_measured(whole, first, y):
 @questions.add_slopes.register(MixedEdges)
 def add_mixed_slopes(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
-    field, layout, at, k = view.field, view.layout, view.at, active.shape[0]
-    K, a, n, value = layout.features.shape[1], layout.cards.shape[0], field.n[0], refresh(view)
+    data, layout, at, k = view.data, view.layout, view.at, active.shape[0]
+    K, a, n, value = layout.features.shape[1], layout.cards.shape[0], data.n[0], refresh(view)
     if not np.isfinite(value):
         return -np.inf
     for i in range(a):
@@ -414,21 +417,21 @@ def add_mixed_slopes(view, active, slope):
             mean -= taken_from(view, e, 0) * feature_mean(view, p)
         if layout.kind[e] == OF_ANSWERS:
             mean -= taken_from(view, e, 1) * feature_mean(view, q)
-        slope[i] += field.s[e] - n * mean
+        slope[i] += data.s[e] - n * mean
     for e in range(view.w.shape[0]):
-        value += view.w[e] * field.sums[e]
+        value += view.w[e] * data.sums[e]
     for i in range(a * K):
-        value += view.b[i] * field.t[i]
+        value += view.b[i] * data.t[i]
         if view.n_biases > 0:
-            slope[k + i] += field.t[i] - n * view.shares[i // K, i % K]
+            slope[k + i] += data.t[i] - n * view.shares[i // K, i % K]
     for j in range(view.diagonal.shape[0]):
         half = 0.5 * view.diagonal[j]
-        value -= half * field.squares[j]
+        value -= half * data.squares[j]
         if view.n_biases > 0:
             m = at.m[j]
             for s in range(m.shape[0]):
                 view.tilt[s] = at.p[s] * m[s]
-            slope[k + a * K + j] += half * (n * (at.S[j, j] + dot(view.tilt, m)) - field.squares[j])
+            slope[k + a * K + j] += half * (n * (at.S[j, j] + dot(view.tilt, m)) - data.squares[j])
     return value
 
 

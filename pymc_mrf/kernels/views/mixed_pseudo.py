@@ -27,6 +27,7 @@ from pymc_mrf.kernels.views.mixed_views import (
     BEFORE,
     MEAN,
     VARIANCE,
+    MixedData,
     MixedField,
     absence_outside_the_cone,
     biases_of_answer,
@@ -75,6 +76,7 @@ class MixedPseudo(NamedTuple):
     Attributes
     ----------
     field : MixedField
+    data : MixedData
     layout : Layout
     z : (Q + c, n) array
         Features of the answers, and deviations of the measurements, of the rows.
@@ -101,6 +103,7 @@ class MixedPseudo(NamedTuple):
     """
 
     field: MixedField
+    data: MixedData
     layout: Layout
     z: np.ndarray
     products: np.ndarray
@@ -193,7 +196,7 @@ def refresh(view):
         if y != 0.0 and layout.kind[e] != OF_MEASURED:
             add(view.z[q], y, local[p])
             add(view.z[p], y, local[q] if layout.kind[e] == OF_ANSWERS else h[q - Q])
-    value = 0.5 * view.field.n[0] * log_det
+    value = 0.5 * view.data.n[0] * log_det
     for i in range(c):
         for j in range(c):
             add(h[j], view.at.S[i, j], m[i])
@@ -235,7 +238,7 @@ def value_at(view, first, x):
     """
     value = -fill_end(view, first, 0, x)
     for k in range(x.shape[0]):
-        value += (x[k] - view.w[first + k]) * view.field.s[first + k]
+        value += (x[k] - view.w[first + k]) * view.data.s[first + k]
     if view.layout.kind[first] == OF_ANSWERS:
         return value - fill_end(view, first, 1, x)
     j, g = measurement_of(view, first, 1), view.tilt
@@ -258,7 +261,7 @@ def fill_moments(view, first, x, terms, g, H):
 
     The information is that of conditional covariances and features of the other end that vary independently.
     """
-    layout, n, width = view.layout, view.field.n[0], x.shape[0]
+    layout, n, width = view.layout, view.data.n[0], x.shape[0]
     is_mixed = layout.kind[first] == MIXED
     j = measurement_of(view, first, 1)
     for k in range(width):
@@ -297,7 +300,7 @@ def spread(view, p, q, c, d):
 @measured_value.register(MixedPseudo)
 def measured_value_of_rows(view, first, y):
     """Compute the terms from sums over rows of products of conditional means."""
-    n, look = view.field.n[0], view.look
+    n, look = view.data.n[0], view.look
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
     own_i, both, own_j, f = rank_two(view.at.S, i, j, y)
     (a, b, c, d), (s_ii, s_ij, s_jj) = change_rows(view.at.S, i, j, own_i, both, own_j)
@@ -313,7 +316,7 @@ def measured_value_of_rows(view, first, y):
         s_ii * s_jj + s_ij * s_ij + (s_jj * after_ii + s_ii * after_jj + 2.0 * s_ij * after_ij) / n
     )
     explained = 0.5 * (own_i * ii + own_j * jj) + both * ij
-    return y * view.field.s[first] + 0.5 * n * np.log(f) - explained
+    return y * view.data.s[first] + 0.5 * n * np.log(f) - explained
 
 
 @blocks.take_out.register(MixedPseudo)
@@ -383,17 +386,15 @@ def follow_block_in_mixed_rows(whole, view, e, old, new):
 @questions.add_slopes.register(MixedPseudo)
 def add_slopes_of_mixed_rows(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
-    field, layout, k, value = view.field, view.layout, active.shape[0], refresh(view)
+    data, layout, k, value = view.data, view.layout, active.shape[0], refresh(view)
     if not np.isfinite(value):
         return -np.inf
-    a, K, Q, n = layout.cards.shape[0], layout.features.shape[1], layout.owner.shape[0], field.n[0]
+    a, K, Q, n = layout.cards.shape[0], layout.features.shape[1], layout.owner.shape[0], data.n[0]
     for i in range(k):
         e = active[i]
         p, q = layout.pairs[e, 0], layout.pairs[e, 1]
         if layout.kind[e] == OF_MEASURED:
-            slope[i] += (
-                field.s[e] - n * view.at.S[p - Q, q - Q] - dot(view.at.m[p - Q], view.at.m[q - Q])
-            )
+            slope[i] += data.s[e] - n * view.at.S[p - Q, q - Q] - dot(view.at.m[p - Q], view.at.m[q - Q])
             continue
         slope[i] += centred_dot(view.now.residual[p], view.z[q], taken_from(view, e, 0))
         if q < Q:
@@ -401,18 +402,18 @@ def add_slopes_of_mixed_rows(view, active, slope):
         else:
             slope[i] += dot(view.z[p], view.z[q]) - dot(view.z[p], view.at.m[q - Q])
     for e in range(view.w.shape[0]):
-        value += view.w[e] * field.sums[e]
+        value += view.w[e] * data.sums[e]
     for i in range(a):
         value -= view.now.log_sum[i]
         for x in range(K):
-            value += view.b[i * K + x] * field.t[i * K + x]
+            value += view.b[i * K + x] * data.t[i * K + x]
             if view.n_biases > 0:
-                slope[k + i * K + x] += field.t[i * K + x] - view.now.shares[i, x]
+                slope[k + i * K + x] += data.t[i * K + x] - view.now.shares[i, x]
     for j in range(view.diagonal.shape[0]):
         half, m = 0.5 * view.diagonal[j], view.at.m[j]
-        value -= half * field.squares[j]
+        value -= half * data.squares[j]
         if view.n_biases > 0:
-            slope[k + a * K + j] += half * (n * view.at.S[j, j] + dot(m, m) - field.squares[j])
+            slope[k + a * K + j] += half * (n * view.at.S[j, j] + dot(m, m) - data.squares[j])
     return value
 
 

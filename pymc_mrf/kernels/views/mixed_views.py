@@ -1,9 +1,9 @@
 """What the views of mixed fields have in common: data, biases that move with an edge, the cone, joint moves.
 
-A view has the attributes `field` (`MixedField`), `layout` (`pymc_mrf.kernels.mixed.Layout`), `at` with the
-conditional covariance S (c, c) and means m (c, N) of the measurements in N listed states or rows, `w` (P,),
-`b` (a K + c,), `beta`, `n_biases`, `look` (9,), and `tilt` and `tilted` (N,), scratch. It answers
-`measured_value`.
+A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
+(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) and means m (c, N) of the
+measurements in N listed states or rows, `w` (P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and `tilt`
+and `tilted` (N,), scratch. It answers `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
 certain, as in `gaussian_edges`.
@@ -26,7 +26,7 @@ absent, relative to the present; what `gaussian_edges` has; mean and variance of
 
 
 class MixedField(NamedTuple):
-    """Data of a mixed field of d nodes, answers first, of n rows, and what moves ask of it.
+    """A mixed field of d nodes, answers first, as moves ask for it.
 
     Attributes
     ----------
@@ -36,8 +36,6 @@ class MixedField(NamedTuple):
         The edge.
     order : (P,) int64 array
         Order of visits.
-    n : (d,) array
-        Rows.
     basis : (K, K) array
         Of the node parameters of answers.
     features : (d, M, K) array
@@ -48,6 +46,25 @@ class MixedField(NamedTuple):
         What is taken from the features of both ends, as in `questions.Field`.
     cells : (P, K K) array
         Centred statistics over the states of a pair of answers.
+    """
+
+    edges: np.ndarray
+    pair: np.ndarray
+    order: np.ndarray
+    basis: np.ndarray
+    features: np.ndarray
+    lift: np.ndarray
+    centre: np.ndarray
+    cells: np.ndarray
+
+
+class MixedData(NamedTuple):
+    """What the rows say of a `MixedField`.
+
+    Attributes
+    ----------
+    n : (d,) array
+        Rows.
     s, sums : (P,) arrays
         What the weights multiply in the log-likelihood, centred, and as it is: sums over rows.
     t : (a K,) array
@@ -56,15 +73,7 @@ class MixedField(NamedTuple):
         Sums over rows of the squared deviations of the measurements.
     """
 
-    edges: np.ndarray
-    pair: np.ndarray
-    order: np.ndarray
     n: np.ndarray
-    basis: np.ndarray
-    features: np.ndarray
-    lift: np.ndarray
-    centre: np.ndarray
-    cells: np.ndarray
     s: np.ndarray
     sums: np.ndarray
     t: np.ndarray
@@ -157,11 +166,11 @@ def look_at_measured(view, first):
 @lean
 def terms_in_cone(view, first, x):
     """Log-likelihood at weight x against `BEFORE`, slope and information; beyond INNER a parabola's."""
-    look, n = view.look, view.field.n[0]
+    look, n = view.look, view.data.n[0]
     middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
     inside = min(max(x, middle - reach), middle + reach)
     value = measured_value(view, first, inside - view.w[first]) - look[BEFORE]
-    slope, information, beyond = view.field.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
+    slope, information, beyond = view.data.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
     value += (slope - 0.5 * information * beyond) * beyond
     return value, slope - information * beyond, information
 

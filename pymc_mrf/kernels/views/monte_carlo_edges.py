@@ -12,7 +12,7 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms, rows_of, subtract_edge
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.sample_sums import (
     LANES,
     add_row,
@@ -85,6 +85,7 @@ class MonteCarloEdges(NamedTuple):
     ----------
     field : Field
         Edges and nodes of a block follow one another.
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -97,6 +98,7 @@ class MonteCarloEdges(NamedTuple):
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -164,7 +166,7 @@ def complete_look(view):
 @questions.look_at.register(MonteCarloEdges)
 def look_at_in_sample(view, e, x):
     """Sum over the sample: moments of an absent edge, the table of a present one."""
-    n, pair, excess, curvature = rows_of(view.field, e), view.pair, view.sample.excess, 0.0
+    n, pair, excess, curvature = rows_of(view, e), view.pair, view.sample.excess, 0.0
     if excess.shape[0] > 0:
         curvature = np.float64(excess[e, e])
     pair.tilt[0], pair.tilt[1] = view.at.slope[e] - curvature * x, curvature
@@ -175,7 +177,7 @@ def look_at_in_sample(view, e, x):
     else:
         mean, variance = edge_moments(view, e)
         _, bend, stiffness = wall(view, e, 0.0)
-        g = view.field.s[e] - n * (mean + pair.tilt[0]) - bend
+        g = view.data.s[e] - n * (mean + pair.tilt[0]) - bend
         h = information_of(n, variance, curvature) + stiffness
     return 0.5 * g * g / h, h
 
@@ -193,7 +195,7 @@ def wall(view, e, x):
     beyond = abs(x - place) - view.walls.reach[e]
     if beyond <= 0.0:
         return 0.0, 0.0, 0.0
-    k = STIFFNESS * rows_of(view.field, e) * view.walls.variances[e]
+    k = STIFFNESS * rows_of(view, e) * view.walls.variances[e]
     return 0.5 * k * beyond * beyond, np.copysign(k * beyond, x - place), k
 
 
@@ -201,8 +203,8 @@ def wall(view, e, x):
 def tilted_terms(view, e, x):
     """Log-likelihood gained by moving edge e from 0 to x, its slope and information there, from the table."""
     complete_look(view)
-    n = rows_of(view.field, e)
-    s = view.field.s[e] - n * view.pair.tilt[0]
+    n = rows_of(view, e)
+    s = view.data.s[e] - n * view.pair.tilt[0]
     value, slope, information = pair_terms(x, view.pair.log_p, view.field.cells[e], s, n)
     bend, (loss, loss_slope, loss_information) = n * view.pair.tilt[1], wall(view, e, x)
     return (
@@ -272,22 +274,23 @@ def locate(view):
 @questions.add_slopes.register(MonteCarloEdges)
 def add_slopes_of_sample(view, active, slope):
     """Log-likelihood and slopes, from all weights anew."""
-    field, at, r, n_active, value = view.field, view.at, view.w.shape[0], active.shape[0], 0.0
+    field, data, at, r, n_active = view.field, view.data, view.at, view.w.shape[0], active.shape[0]
+    value = 0.0
     locate(view)
     for k in range(at.total.shape[0]):
-        value -= field.n[view.sample.nodes[k]] * at.log_A[k]
+        value -= data.n[view.sample.nodes[k]] * at.log_A[k]
         fill_shares(view.sample, at, view.room.counts, k)
     for e in range(r):
-        value += view.w[e] * field.s[e] - wall(view, e, view.w[e])[0]
+        value += view.w[e] * data.s[e] - wall(view, e, view.w[e])[0]
     for i in range(view.beta.shape[0]):
-        value += view.beta[i] * field.t[i]
+        value += view.beta[i] * data.t[i]
     for a in range(n_active):
         e = active[a]
-        slope[a] += field.s[e] - rows_of(field, e) * slope_by_edge(field, view.sample, at, e)
+        slope[a] += data.s[e] - rows_of(view, e) * slope_by_edge(field, view.sample, at, e)
         slope[a] -= wall(view, e, view.w[e])[1]
     for i in range(view.n_biases):
-        n = field.n[i // field.basis.shape[0]]
-        slope[n_active + i] += field.t[i] - n * slope_by_bias(field.basis, at, r, i)
+        n = data.n[i // field.basis.shape[0]]
+        slope[n_active + i] += data.t[i] - n * slope_by_bias(field.basis, at, r, i)
     return value
 
 

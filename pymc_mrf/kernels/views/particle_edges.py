@@ -29,7 +29,7 @@ from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, to
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms
 from pymc_mrf.kernels.views.noise import sharpening
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     add_move,
@@ -136,6 +136,7 @@ class ParticleEdges(NamedTuple):
     ----------
     field : Field
         Edges with the same first end follow each other in its order.
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -154,6 +155,7 @@ class ParticleEdges(NamedTuple):
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -169,13 +171,14 @@ class ParticleEdges(NamedTuple):
 
 
 def allocate_view(
-    field: Field, n_biases: int, particles: Any, least_size: float, n_sweeps: int
+    field: Field, data: FieldData, n_biases: int, particles: Any, least_size: float, n_sweeps: int
 ) -> ParticleEdges:
     """View of a field with these particles; parameters are for the caller to fill."""
-    (r, n_cells), n_parameters, N = field.cells.shape, len(field.t), len(particles.W)
+    (r, n_cells), n_parameters, N = field.cells.shape, len(data.t), len(particles.W)
     sizes = N, 1, r, n_parameters, r, n_parameters
     return ParticleEdges(
         field=field,
+        data=data,
         w=np.zeros(r),
         b=np.full(n_parameters, np.nan),
         beta=np.zeros(n_parameters),
@@ -210,7 +213,7 @@ def look_at_particles(view, e, x):
     as many, at 1.
     """
     pair, sums, c = view.pair, view.pair.sums[0], view.field.cells[e]
-    s, n = view.field.s[e], view.field.n[0]
+    s, n = view.data.s[e], view.data.n[0]
     fill_pair(view.particles, view.field, e, x, pair.p)
     sums.mean, sums.variance = mean_and_variance(pair.p, c)
     view.means.now[e] = sums.mean
@@ -222,7 +225,7 @@ def look_at_particles(view, e, x):
 @lean
 def further_rows(view, e, x, variance):
     """Further observations that the noise of a mean calls for; `variance` is that of the statistic."""
-    n, tally = view.field.n[0], view.tally[0]
+    n, tally = view.data.n[0], view.tally[0]
     ratio = n * variance_of_mean(view.particles, view.field, e, x, view.room.h) / max(variance, TINY)
     tally.noise += ratio
     tally.n_noise += 1
@@ -233,11 +236,11 @@ def further_rows(view, e, x, variance):
 def particles_without_edge(view, e):
     """Measure the noise of the pair's table, and correct for it."""
     pair, sums, x = view.pair, view.pair.sums[0], view.w[e]
-    c, n = view.field.cells[e], view.field.n[0]
+    c, n = view.field.cells[e], view.data.n[0]
     for k in range(c.shape[0]):
         view.room.h[k] = c[k] - sums.mean
     more = further_rows(view, e, x, sums.variance)
-    sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
+    sums.s, sums.n = view.data.s[e] + more * view.means.expected[e], n + more
     for k in range(c.shape[0]):
         pair.log_p[k] = np.log(pair.p[k])
     if x != 0.0:

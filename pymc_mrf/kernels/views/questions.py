@@ -1,8 +1,9 @@
-"""What moves of edges ask of a likelihood: the questions, their default answers, and the data of a field.
+"""What moves of edges ask of a likelihood: the questions, their default answers, a field and its data.
 
-A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d q,),
-the present parameters, which moves change, ``beta`` (d q,), the centred biases, which do not change with an
-edge, ``n_biases``, d q if the biases move and else 0, and with arrays of its own. It answers `look_at`,
+A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``data`` (`FieldData`), ``w``
+(r,) and ``b`` (d q,), the present parameters, which moves change, ``beta`` (d q,), the centred biases, which
+do not change with an edge, ``n_biases``, d q if the biases move and else 0, and with records of its own: of
+the data, of what follows from the parameters, and of scratch, ``room``. It answers `look_at`,
 `without_edge`, `likelihood_terms`, `gain` and `follow` to moves of single edges, `add_slopes` and
 `is_trusted` to joint moves. `shared_edges` has a view of a vector that is a part of the parameters only; it
 answers the rest as well, and asks `keep_look` and `recall_look`.
@@ -32,7 +33,7 @@ from pymc_mrf.kernels.vector_sums import copy
 
 
 class Field(NamedTuple):
-    """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
+    """A field of d nodes with up to K states, or several fields, as blocks that no edge joins.
 
     The statistic of edge (u, v) is f(a, b) = sum_l F_ul(a) F_vl(b), M *features* F of each node, one of them
     for products of scores. Where an edge has a block of parameters (`block_edges`), each of them is an edge
@@ -50,8 +51,6 @@ class Field(NamedTuple):
         them, but for blocks k and l with L = 1.
     order : (r,) int64 array
         Order of visits.
-    n : (d,) array
-        Rows of the block of each node.
     features : (d, M, K) array
     basis : (q, K) array
     floor : (d, K) array
@@ -62,10 +61,6 @@ class Field(NamedTuple):
     lift : (d q, M) array
         Parameters that shift a node as each of its features does: sum_k lift_kl G_k(a) = F_il(a) up to a
         constant.
-    s, sums : (r,) arrays
-        Sums over rows of the edges' statistics, centred as in `cells`, and as they are.
-    t : (d q,) array
-        Sums over rows of G.
     statistic : (r, K K) array
         f over the states of a pair.
     cells : (r, K K) array
@@ -78,18 +73,33 @@ class Field(NamedTuple):
     pair: np.ndarray
     products: np.ndarray
     order: np.ndarray
-    n: np.ndarray
     features: np.ndarray
     basis: np.ndarray
     floor: np.ndarray
     centre: np.ndarray
     lift: np.ndarray
-    s: np.ndarray
-    sums: np.ndarray
-    t: np.ndarray
     statistic: np.ndarray
     cells: np.ndarray
     contrast: float
+
+
+class FieldData(NamedTuple):
+    """What the rows of the data say of a `Field`.
+
+    Attributes
+    ----------
+    n : (d,) array
+        Rows of the block of each node.
+    s, sums : (r,) arrays
+        Sums over rows of the edges' statistics, centred as in `Field.cells`, and as they are.
+    t : (d q,) array
+        Sums over rows of the basis.
+    """
+
+    n: np.ndarray
+    s: np.ndarray
+    sums: np.ndarray
+    t: np.ndarray
 
 
 @by_type

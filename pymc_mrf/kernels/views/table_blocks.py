@@ -75,9 +75,9 @@ def fill_pair_moments(field, first, width, s, n, room, g, H):
 
 
 @lean
-def take_table_off(field, view, e, x, log_p):
+def take_table_off(whole, view, e, x, log_p):
     """Take the block's table off the pair's log probabilities `log_p`; score and information at 0."""
-    room, first = view.room, view.field.first[e]
+    field, room, first = whole.field, view.room, view.field.first[e]
     fill_table(field, first, x, room.table)
     top, mass = -np.inf, 0.0
     for k in range(log_p.shape[0]):
@@ -89,7 +89,7 @@ def take_table_off(field, view, e, x, log_p):
     for k in range(log_p.shape[0]):
         log_p[k] -= top
         room.p[k] = np.exp(log_p[k])
-    s, n = field.s[first : first + x.shape[0]], field.n[field.edges[first, 0]]
+    s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     fill_pair_moments(field, first, x.shape[0], s, n, room, room.score, room.information)
 
 
@@ -97,14 +97,14 @@ def take_table_off(field, view, e, x, log_p):
 def take_block_out_of_tree(whole, view, e, x):
     """Read the marginal table of the pair, and take the block's table off."""
     factor_log_table(whole.tree, whole.focus, e, whole.log_p)
-    take_table_off(whole.field, view, e, x, whole.log_p)
+    take_table_off(whole, view, e, x, whole.log_p)
 
 
 @blocks.block_terms.register(TreeEdges)
 def block_terms_of_table(whole, view, e, x, g, H):
     """Compute the terms from the pair's table."""
     field, first = whole.field, view.field.first[e]
-    s, n = field.s[first : first + x.shape[0]], rows_of(field, first)
+    s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     value = pair_gain(field, first, x, whole.log_p, s, n, view.room)
     fill_pair_moments(field, first, x.shape[0], s, n, view.room, g, H)
     return value
@@ -114,8 +114,8 @@ def block_terms_of_table(whole, view, e, x, g, H):
 def block_gain_of_table(whole, view, e, x):
     """Compute the gain from the pair's table."""
     field, first = whole.field, view.field.first[e]
-    s = field.s[first : first + x.shape[0]]
-    return pair_gain(field, first, x, whole.log_p, s, rows_of(field, first), view.room)
+    s = whole.data.s[first : first + x.shape[0]]
+    return pair_gain(field, first, x, whole.log_p, s, rows_of(whole, first), view.room)
 
 
 @blocks.follow_block.register(TreeEdges)
@@ -131,17 +131,17 @@ def follow_block_in_tree(whole, view, e, old, new):
 @blocks.take_out.register(MonteCarloEdges)
 def take_block_out_of_sample(whole, view, e, x):
     """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
-    sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
+    sample, data, room, first = whole.sample, whole.data, view.room, view.field.first[e]
     whole.pair.looked[0], whole.pair.looked[1] = first, 0
     tabulate_pair(whole, 0.0)
-    take_table_off(whole.field, view, e, x, whole.pair.log_p)
-    n = rows_of(field, first)
+    take_table_off(whole, view, e, x, whole.pair.log_p)
+    n = rows_of(whole, first)
     for i in range(x.shape[0]):
         tilt = whole.at.slope[first + i]
         if sample.excess.shape[0] > 0:
             for j in range(x.shape[0]):
                 tilt -= np.float64(sample.excess[first + i, first + j]) * x[j]
-        room.sums[i] = field.s[first + i] - n * tilt
+        room.sums[i] = data.s[first + i] - n * tilt
         _, bend, stiffness = wall(whole, first + i, 0.0)
         room.score[i] -= n * tilt + bend
         room.information[i, i] += stiffness
@@ -150,7 +150,7 @@ def take_block_out_of_sample(whole, view, e, x):
 @lean
 def correction(whole, first, x):
     """Log-likelihood that the second cumulants and the walls of a block add at x, relative to 0."""
-    sample, value, n = whole.sample, 0.0, rows_of(whole.field, first)
+    sample, value, n = whole.sample, 0.0, rows_of(whole, first)
     for i in range(x.shape[0]):
         value -= wall(whole, first + i, x[i])[0] - wall(whole, first + i, 0.0)[0]
         if sample.excess.shape[0] > 0:
@@ -163,7 +163,7 @@ def correction(whole, first, x):
 def sampled_block_gain(whole, view, e, x):
     """Compute the gain from the pair's table."""
     field, room, first = whole.field, view.room, view.field.first[e]
-    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(field, first), room)
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(whole, first), room)
     return value + correction(whole, first, x)
 
 
@@ -174,7 +174,7 @@ def sampled_block_terms(whole, view, e, x, g, H):
         whole.field,
         view.room,
         view.field.first[e],
-        rows_of(whole.field, view.field.first[e]),
+        rows_of(whole, view.field.first[e]),
     )
     value = pair_gain(field, first, x, whole.pair.log_p, room.sums, n, room) + correction(
         whole, first, x

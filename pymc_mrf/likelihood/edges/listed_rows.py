@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.fields.series import row_states
 from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRows, RowStates, fill_probabilities
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -24,9 +24,10 @@ class ListedRowEdges(EdgeEngine):
     """
 
     def __init__(self, x, graph, family, moves_biases) -> None:
-        field = self.take_data(x, graph, family, moves_biases)
+        field, data = self.take_data(x, graph, family, moves_biases)
         cards = family.possible(graph.n_nodes).sum(axis=1)
-        self.view = listed_row_view(x, self._columns, field, cards, len(field.t) if moves_biases else 0)
+        n_biases = len(data.t) if moves_biases else 0
+        self.view = listed_row_view(x, self._columns, field, data, cards, n_biases)
 
     def set_data(self, x: Data) -> None:
         """Histories as well."""
@@ -43,7 +44,7 @@ class ListedRowEdges(EdgeEngine):
 
 
 def listed_row_view(
-    x: Data, columns: Columns, field: Field, cards: np.ndarray, n_biases: int
+    x: Data, columns: Columns, field: Field, data: FieldData, cards: np.ndarray, n_biases: int
 ) -> ListedRows:
     """Make the view of a field in time whose rows are listed; probabilities are still to be filled in.
 
@@ -53,6 +54,7 @@ def listed_row_view(
         As of `columns`.
     columns : Columns
     field : Field
+    data : FieldData
     cards : (d,) int64 array
         Number of states of each node.
     n_biases : int
@@ -82,7 +84,7 @@ def listed_row_view(
     )
     fill_histories(rows, x, columns)
     return ListedRows(
-        **room_for(field, n_biases),
+        **room_for(field, data, n_biases),
         rows=rows,
         P=np.zeros((H, S)),
         q=np.zeros((H, K * K)),

@@ -5,7 +5,7 @@ import numpy as np
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_edges import SMALLEST
-from pymc_mrf.kernels.views.mixed_views import MixedField, rank_two
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField, rank_two
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0
@@ -27,13 +27,14 @@ class MixedLikelihood(MixedEngine):
     """
 
     def _make_view(  # type: ignore[override]
-        self, field: MixedField, w, b, beta, states: Listed | None = None
+        self, field: MixedField, data: MixedData, w, b, beta, states: Listed | None = None
     ) -> kernels.MixedEdges:
         layout, (a, K) = self._layout, (len(self._layout.cards), self._layout.features.shape[1])
         listed = all_states(layout) if states is None else states
         N = len(listed.base)
         return kernels.MixedEdges(
             field=field,
+            data=data,
             layout=layout,
             states=listed,
             at=allocate_weighted(layout, N),
@@ -69,14 +70,14 @@ class MixedLikelihood(MixedEngine):
 
         Root mean square over the edges that might be absent, by the delta method, points being independent.
         """
-        view, n = self.view, self.view.field.n[0]
+        view, n = self.view, self.view.data.n[0]
         if not view.least_share:
             return None
         p, noise = view.at.p, []
         for e in np.unique(self._layout.edge[view.w != 0.0]):
             own, (ratio, f) = self._layout.edge == e, self._ratios_without(e)
             mass = p @ ratio
-            lost = view.w[own] @ view.field.s[own] + n * (np.log(mass) - 0.5 * np.log(max(f, SMALLEST)))
+            lost = view.w[own] @ view.data.s[own] + n * (np.log(mass) - 0.5 * np.log(max(f, SMALLEST)))
             if lost < HOPELESS:
                 noise.append(n**2 * ((p * (ratio / mass - 1.0)) ** 2).sum())
         return float(np.sqrt(np.mean(noise))) if noise else 0.0

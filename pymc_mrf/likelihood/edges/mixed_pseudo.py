@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.mixed import allocate_weighted
 from pymc_mrf.kernels.views import mixed_pseudo as kernels
-from pymc_mrf.kernels.views.mixed_views import MixedField
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
 
 
@@ -21,8 +21,10 @@ class MixedPseudoLikelihood(MixedEngine):
 
     is_pseudo = True
 
-    def _make_view(self, field: MixedField, w, b, beta) -> kernels.MixedPseudo:  # type: ignore[override]
-        layout, n = self._layout, int(field.n[0])
+    def _make_view(  # type: ignore[override]
+        self, field: MixedField, data: MixedData, w, b, beta
+    ) -> kernels.MixedPseudo:
+        layout, n = self._layout, int(data.n[0])
         a, K, Q, c = len(layout.cards), layout.features.shape[1], len(layout.owner), layout.n_measured
         M = field.features.shape[1]
 
@@ -32,6 +34,7 @@ class MixedPseudoLikelihood(MixedEngine):
 
         return kernels.MixedPseudo(
             field=field,
+            data=data,
             layout=layout,
             z=np.zeros((Q + c, n)),
             products=np.zeros((Q, Q)),
@@ -55,8 +58,8 @@ class MixedPseudoLikelihood(MixedEngine):
         view, Q, twice = self.view, len(self._layout.owner), self._layout.kind <= kernels.MIXED
         view.z[:] = z.T
         np.matmul(z[:, :Q].T, z[:, :Q], out=view.products)
-        view.field.s[twice] += view.field.sums[twice]
-        view.field.sums[twice] *= 2.0
+        view.data.s[twice] += view.data.sums[twice]
+        view.data.sums[twice] *= 2.0
 
     def _scores(self, z, states):
         """Return the scores of every answer given all else, and of the measurements given the answers."""

@@ -14,7 +14,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     prior_precisions,
 )
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
+from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts, bias_prior
 from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -46,19 +46,19 @@ class MonteCarloEdges(EdgeEngine):
     """
 
     def __init__(self, x, graph, family, moves_biases, references: Sequence[Reference]) -> None:
-        field = self.take_data(x, graph, family, moves_biases)
+        field, data = self.take_data(x, graph, family, moves_biases)
         self.parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
         q = len(field.basis)
         self.correlations = np.concatenate([correlations_of(part, q) for part in parts])
-        self.view = sample_view(field, len(field.t) if moves_biases else 0, parts)
-        rows = np.concatenate([field.n[field.edges[:, 0]], np.repeat(field.n, q)])
+        self.view = sample_view(field, data, len(data.t) if moves_biases else 0, parts)
+        rows = np.concatenate([data.n[field.edges[:, 0]], np.repeat(data.n, q)])
         self.information = rows * self.view.walls.variances
         self._means = np.empty(len(rows))
         for reference, block, place in parts:
             own = field._replace(edges=block.edges, cells=field.cells[block.which])
             self._means[place] = reference.gap + reference.sample_means(own)
-        self._biases = self.view.sample.place[len(field.s) :].copy()
-        add_shifts(field, self.view.sample.place[: len(field.s)], -1.0, self._biases)
+        self._biases = self.view.sample.place[len(data.s) :].copy()
+        add_shifts(field, self.view.sample.place[: len(data.s)], -1.0, self._biases)
         self._least_share = 1.0
 
     def refresh(self, rng) -> None:
@@ -79,7 +79,7 @@ class MonteCarloEdges(EdgeEngine):
         bias_prior(prior.bias, self._biases, slope[r:])
         slope[:r] += of_prior[:r] * prior.slab.location
         slope[r:] += of_prior[r:] * self._biases
-        slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
+        slope += np.concatenate([view.data.s, view.data.t]) + HALF_ROW * view.sample.place
         precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
         for reference, block, place in self.parts:
             own = np.isin(moved, place)
@@ -99,7 +99,7 @@ class MonteCarloEdges(EdgeEngine):
         """
         view = self.view
         share = min(self._least_share, float(view.at.share.min()))
-        rows = view.field.n[view.sample.nodes[:-1]]
+        rows = view.data.n[view.sample.nodes[:-1]]
         n_parameters = np.count_nonzero(view.w) + len(view.beta)
         error = float(rows @ view.at.apart)
         distance = float(np.sqrt(rows @ view.at.spread / max(n_parameters, 1)))
@@ -154,7 +154,7 @@ class BlockSample(NamedTuple):
 
 def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[BlockSample]:
     """Centre the references of some blocks as their `field` is."""
-    q, r = len(field.basis), len(field.s)
+    q, r = len(field.basis), len(field.edges)
     parts = []
     for reference, block in zip(references, blocks, strict=True):
         nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
@@ -191,10 +191,12 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
-def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernels.MonteCarloEdges:
+def sample_view(
+    field: Field, data: FieldData, n_biases: int, parts: list[BlockSample]
+) -> kernels.MonteCarloEdges:
     """View of a field by the samples of its blocks."""
     (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
-    p, B, blocks = r + len(field.t), len(parts), [part.block for part in parts]
+    p, B, blocks = r + len(data.t), len(parts), [part.block for part in parts]
     sizes = np.array([part.reference.states.shape[1] for part in parts])
     m, M = int(sizes.max()), field.features.shape[1]
     is_wide = any(not part.reference.excess.size for part in parts)
@@ -227,7 +229,7 @@ def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernel
     at, room = allocate.py_func(sizes, d, p, K)
     looked = np.zeros(2, dtype=np.int64)
     return kernels.MonteCarloEdges(
-        **room_for(field, n_biases),
+        **room_for(field, data, n_biases),
         sample=sample,
         walls=walls,
         at=at,

@@ -42,9 +42,9 @@ def sampled(name, size=40_000):
     rng = np.random.default_rng(4)
     x = (rng.integers(6, size=(40, 4)) % family.possible(4).sum(axis=1)).astype(np.int8)
     x[:20, 1] = np.minimum(x[:20, 0], family.possible(4).sum(axis=1)[1] - 1)
-    field = edge_field(x, SQUARE, family, False, np.arange(5))
+    field, _ = edge_field(x, SQUARE, family, False, np.arange(5))
     scale = np.ptp(family.edge_statistic) / np.ptp(statistic)
-    w, b = PLACE / scale, np.zeros(len(field.t))
+    w, b = PLACE / scale, np.zeros(len(field.lift))
     chains = Chains(x, SQUARE, family, field, np.random.default_rng(0))
     return x, chains.at(w, b, np.r_[w, b], size, 20)
 
@@ -230,11 +230,11 @@ def test_noise_is_that_between_samples(name):
     labels, values, n = np.array([0, 1, 0, 2, 1, 0]), np.array([0.7, -0.3, 0.0]), 40
     family, _ = CASES[name]
     x, _ = sampled(name)
-    field = edge_field(x, SQUARE, family, False, np.arange(5))
+    field, _ = edge_field(x, SQUARE, family, False, np.arange(5))
     noises, slopes = [], []
     for seed in range(30):
         chains = Chains(x, SQUARE, family, field, np.random.default_rng(seed))
-        w, b = PLACE, np.zeros(len(field.t))
+        w, b = PLACE, np.zeros(len(field.lift))
         found = chains.at(w, b, np.r_[w, b], 1000, 4)
         arguments = x, SQUARE, family, np.zeros((4, 2)), ENTRIES, 6
         engine = MonteCarloLikelihood(*arguments, reference=found)
