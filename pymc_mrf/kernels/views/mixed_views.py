@@ -1,9 +1,10 @@
-"""What the views of mixed fields have in common: data, biases that move with an edge, the cone, joint moves.
+"""What the views of mixed fields have in common: data, the cone, and the slopes by biases.
 
 A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
 (`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) and means m (c, N) of the
-measurements in N listed states or rows, `w` (P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and `tilt`
-and `tilted` (N,), scratch. It answers `measured_value`.
+measurements in N listed states or rows, `w` (P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and
+scratch, `room`, of which are `tilt` and `tilted` (N,), `diagonal` (c,), that of the precision, and `seconds`
+(c,). It answers `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
 certain, as in `gaussian_edges`.
@@ -16,8 +17,6 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.mixed import MIXED
-from pymc_mrf.kernels.vector_sums import copy
-from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.gaussian_edges import ABSENT, INNER
 
 BEFORE, A, C, LOW, HIGH, MAY_END, MEAN, VARIANCE, ROOM = range(9)
@@ -93,12 +92,6 @@ def taken_from(view, e, end):
     return view.field.centre[e, 1 - end, p - view.layout.first[view.layout.owner[p]]]
 
 
-def biases_of_answer(view, u):
-    """Return the places of the biases of an answer; a measurement has none that move with an edge."""
-    K = view.layout.features.shape[1]
-    return (u * K, u * K + K) if u < view.layout.cards.shape[0] else (0, 0)
-
-
 @by_type
 def measured_value(view: Any, first: int, y: float) -> Any:
     """Log-likelihood gained by a weight between measurements that is y above the present one.
@@ -136,7 +129,7 @@ def move_precision(view, i, j, own_i, both, own_j):
     S, m, L, c = view.at.S, view.at.m, view.at.L, view.at.S.shape[0]
     for k in range(c):
         L[0, k], L[1, k] = S[k, i], S[k, j]  # whose first rows are room
-    by_i, by_j = view.tilt, view.tilted
+    by_i, by_j = view.room.tilt, view.room.tilted
     for s in range(by_i.shape[0]):
         by_i[s] = own_i * m[i, s] + both * m[j, s]
         by_j[s] = both * m[i, s] + own_j * m[j, s]
@@ -190,54 +183,28 @@ def absence_outside_the_cone(whole, view, e, x):
 
 
 @lean
-def add_mixed_shifts(field, layout, w, sign, b):
-    """Add to the biases `b` (a K + c,) what centres those of answers at weights `w` (P,), times `sign`."""
-    K, a = layout.features.shape[1], layout.cards.shape[0]
-    for e in range(w.shape[0]):
-        if w[e] != 0.0:
-            for end in range(2):
-                u = field.edges[e, end]
-                if u < a:
-                    for k in range(u * K, u * K + K):
-                        b[k] += sign * w[e] * questions.shift(field, k, e, end)
+def data_value(view):
+    """Return the sums over rows that the view's parameters multiply, times these."""
+    data, value = view.data, 0.0
+    for e in range(view.w.shape[0]):
+        value += view.w[e] * data.sums[e]
+    for i in range(data.t.shape[0]):
+        value += view.b[i] * data.t[i]
+    for j in range(data.squares.shape[0]):
+        value -= 0.5 * view.room.diagonal[j] * data.squares[j]
+    return value
 
 
-def set_parameter(view, e, x):
-    """Write the value and the biases of the answers to the view's arrays."""
-    move, K = x - view.w[e], view.layout.features.shape[1]
-    view.w[e] = x
-    for end in range(2):
-        u = view.field.edges[e, end]
-        if u < view.layout.cards.shape[0]:
-            for k in range(u * K, u * K + K):
-                view.b[k] -= move * questions.shift(view.field, k, e, end)
+@lean
+def add_bias_slopes(view, shares, n, slope):
+    """Add the slopes by the biases to `slope` (n_biases,), if they move.
 
-
-def set_mixed_parameters(view, active, place):
-    """Write `place` (k + n_biases,) to the view's arrays, of the parameters `active` (k,)."""
-    k = active.shape[0]
-    for i in range(k):
-        view.w[active[i]] = place[i]
-    if view.n_biases > 0:
-        copy(place[k:], view.beta)
-        copy(view.beta, view.b)
-        add_mixed_shifts(view.field, view.layout, view.w, -1.0, view.b)
-
-
-def mixed_without_slab(view, active, bias, slope):
-    """Add up the prior of the biases and the likelihood, with their gradients in `slope` (k + n_biases,).
-
-    Of the parameters `active` (k,).
+    Of the states of answers n times `shares` (a, K) are expected, and `seconds` as sums of squares.
     """
-    k, K, value = active.shape[0], view.layout.features.shape[1], 0.0
+    data, K = view.data, shares.shape[1]
     if view.n_biases > 0:
-        value = questions.bias_prior(bias, view.b, slope[k:])
-    for i in range(k):
-        slope[i] = 0.0
-        if view.n_biases > 0:
-            for end in range(2):
-                u = view.field.edges[active[i], end]
-                if u < view.layout.cards.shape[0]:
-                    for a in range(u * K, u * K + K):
-                        slope[i] -= questions.shift(view.field, a, active[i], end) * slope[k + a]
-    return value + questions.add_slopes(view, active, slope)
+        for i in range(data.t.shape[0]):
+            slope[i] += data.t[i] - n * shares[i // K, i % K]
+        for j in range(data.squares.shape[0]):
+            beyond = view.room.seconds[j] - data.squares[j]
+            slope[data.t.shape[0] + j] += 0.5 * view.room.diagonal[j] * beyond

@@ -150,6 +150,13 @@ def shift(field, a, e, end):
     return value
 
 
+@lean
+def biases_of(field, u):
+    """Return the places of the biases of node u that move with its edges; some nodes have none."""
+    q = field.basis.shape[0]
+    return range(u * q, min(u * q + q, field.lift.shape[0]))
+
+
 @by_type
 def bias_terms(view: Any, e: int, x: float, bias: Any) -> Any:
     """Log prior of the biases of both ends at value x of edge e; its slope and curvature by x."""
@@ -160,10 +167,9 @@ def bias_terms_of_field(view, e, x, bias):
     """Evaluate the densities of the biases as they would be."""
     value, slope, curvature = 0.0, 0.0, 0.0
     if view.n_biases > 0:
-        q, move = view.field.basis.shape[0], x - view.w[e]
+        move = x - view.w[e]
         for end in range(2):
-            u = view.field.edges[e, end]
-            for a in range(u * q, u * q + q):
+            for a in biases_of(view.field, view.field.edges[e, end]):
                 density, step = density_of(bias, a), shift(view.field, a, e, end)
                 at = view.b[a] - move * step
                 g, h = slope_and_precision(density, at)
@@ -181,11 +187,10 @@ def set_edge(view: Any, e: int, x: float) -> Any:
 @set_edge.register(object)
 def set_edge_of_field(view, e, x):
     """Write the value and the biases to the view's arrays."""
-    q, move = view.field.basis.shape[0], x - view.w[e]
+    move = x - view.w[e]
     view.w[e] = x
     for end in range(2):
-        u = view.field.edges[e, end]
-        for a in range(u * q, u * q + q):
+        for a in biases_of(view.field, view.field.edges[e, end]):
             view.b[a] -= move * shift(view.field, a, e, end)
 
 
@@ -230,15 +235,14 @@ def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
 @without_slab.register(object)
 def field_without_slab(view, active, bias, slope):
     """Add up `bias_prior` and `add_slopes`, with their gradients in `slope` (k + n_biases,)."""
-    k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
+    k, value = active.shape[0], 0.0
     if view.n_biases > 0:
         value = bias_prior(bias, view.b, slope[k:])
     for a in range(k):
         slope[a] = 0.0
         if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
             for end in range(2):
-                u = view.field.edges[active[a], end]
-                for i in range(u * q, u * q + q):
+                for i in biases_of(view.field, view.field.edges[active[a], end]):
                     slope[a] -= shift(view.field, i, active[a], end) * slope[k + i]
     return value + add_slopes(view, active, slope)
 
@@ -308,10 +312,8 @@ def centred(field, w, b, beta):
 @lean
 def add_shifts(field, w, sign, b):
     """Add to the biases `b` (d q,) what centres those of a field with weights `w` (r,), times `sign`."""
-    q = field.basis.shape[0]
     for e in range(w.shape[0]):
         if w[e] != 0.0:
             for end in range(2):
-                u = field.edges[e, end]
-                for a in range(u * q, u * q + q):
+                for a in biases_of(field, field.edges[e, end]):
                     b[a] += sign * w[e] * shift(field, a, e, end)

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
-from pymc_mrf.kernels.views.mixed_edges import SMALLEST
+from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
 from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField, rank_two
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
@@ -43,18 +43,22 @@ class MixedLikelihood(MixedEngine):
             beta=beta,
             n_biases=len(beta),
             log_p=np.zeros(K * K),
-            tilt=np.zeros(N),
-            tilted=np.zeros(N),
-            by_state=np.zeros((3, K)),
-            shares=np.zeros((a, K)),
-            diagonal=np.zeros(layout.n_measured),
             look=np.zeros(9),
             least_share=0.0 if states is None else LEAST_SHARE,
+            room=kernels.ListRoom(
+                tilt=np.zeros(N),
+                tilted=np.zeros(N),
+                moves=np.zeros(K),
+                by_state=np.zeros((3, K)),
+                shares=np.zeros((a, K)),
+                diagonal=np.zeros(layout.n_measured),
+                seconds=np.zeros(layout.n_measured),
+            ),
         )
 
     def _scores(self, z, states):
         """Return the centred statistics: there is one factor."""
-        layout, (a, K), n = self._layout, self.view.shares.shape, len(z)
+        layout, (a, K), n = self._layout, self.view.room.shares.shape, len(z)
         p, q = layout.pairs.T
         deviation = z - z.mean(axis=0)
         in_state = (states[:, :, None] == np.arange(K)).reshape(n, a * K)

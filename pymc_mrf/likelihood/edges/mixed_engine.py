@@ -10,7 +10,7 @@ from pymc_mrf.fields.mixed import features_of_rows, layout_of
 from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField, add_mixed_shifts
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
@@ -95,8 +95,7 @@ class MixedEngine(EdgeEngine):
         view = self.view
         view.w[:], view.b[:] = w, b
         if view.n_biases:
-            view.beta[:] = b
-            add_mixed_shifts(view.field, view.layout, view.w, 1.0, view.beta)
+            questions.centred(view.field, view.w, view.b, view.beta)
 
     @abstractmethod
     def _refresh(self) -> float:
