@@ -165,24 +165,11 @@ def rows_of(view, e):
     return view.data.n[view.field.edges[e, 0]]
 
 
-@questions.without_edge.register(TreeEdges, ListedEdges)
-def table_without_edge(view, e):
-    """Compute both from the pair's table."""
-    _, g, h = table_terms(view, e, 0.0)
-    return g, h
-
-
 @questions.likelihood_terms.register(TreeEdges, ListedEdges)
 def table_terms(view, e, x):
     """Compute the terms from the pair's table."""
     field = view.field
     return pair_terms(x, view.log_p, field.cells[e], view.data.s[e], rows_of(view, e))
-
-
-@questions.gain.register(TreeEdges, ListedEdges)
-def table_gain(view, e, x):
-    """Compute the gain from the pair's table."""
-    return table_terms(view, e, x)[0]
 
 
 @questions.keep_look.register(TreeEdges, ListedEdges)
@@ -361,9 +348,3 @@ def add_slopes_by_list(view, active, slope):
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten
     return add_expectations(view, active, view.data.n[0] * A, slope)
-
-
-@questions.is_trusted.register(TreeEdges, ListedEdges)
-def exact_is_trusted(view):
-    """Nothing is estimated."""
-    return True

@@ -225,13 +225,6 @@ def look_at_listed_rows(view, e, x):
     return 0.5 * g * g / max(h, TINY), h
 
 
-@questions.without_edge.register(ListedRows)
-def listed_rows_without_edge(view, e):
-    """Compute both from the probabilities of the cells."""
-    _, g, h = terms_of_cells(view, e, 0.0)
-    return g, h
-
-
 @questions.likelihood_terms.register(ListedRows)
 def terms_of_cells(view, e, x):
     """Compute the terms from the probabilities of the cells."""
@@ -259,12 +252,6 @@ def terms_of_cells(view, e, x):
         slope -= rows.n[h] * first
         information += rows.n[h] * max(second / z - first * first, 0.0)
     return value, slope, information
-
-
-@questions.gain.register(ListedRows)
-def gain_of_cells(view, e, x):
-    """Compute the gain from the probabilities of the cells."""
-    return terms_of_cells(view, e, x)[0]
 
 
 @questions.keep_look.register(ListedRows)
@@ -345,9 +332,3 @@ def add_slopes_of_listed_rows(view, active, slope):
                 mean += rows.n[h] * shares[h, a // q, i] * field.basis[a % q, i]
         slope[k + a] += data.t[a] - mean
     return value
-
-
-@questions.is_trusted.register(ListedRows)
-def listed_rows_are_trusted(view):
-    """Nothing is estimated."""
-    return True

@@ -255,9 +255,3 @@ def add_slopes_of_mixed_rows(view, active, slope):
         view.room.seconds[j] = n * at.S[j, j] + dot(at.m[j], at.m[j])
     add_bias_slopes(view, now.shares, 1.0, slope[k:])
     return value + data_value(view)
-
-
-@questions.is_trusted.register(MixedPseudo)
-def mixed_rows_are_trusted(view):
-    """Nothing is estimated."""
-    return True

@@ -214,23 +214,10 @@ def tilted_terms(view, e, x):
     )
 
 
-@questions.without_edge.register(MonteCarloEdges)
-def without_sampled_edge(view, e):
-    """Compute both from the pair's table."""
-    _, g, h = tilted_terms(view, e, 0.0)
-    return g, h
-
-
 @questions.likelihood_terms.register(MonteCarloEdges)
 def sampled_terms(view, e, x):
-    """Compute the terms from the pair's table."""
+    """Compute the terms from the pair's table, in a kernel that several answers share."""
     return tilted_terms(view, e, x)
-
-
-@questions.gain.register(MonteCarloEdges)
-def sampled_gain(view, e, x):
-    """Compute the gain from the pair's table."""
-    return tilted_terms(view, e, x)[0]
 
 
 @questions.keep_look.register(MonteCarloEdges)

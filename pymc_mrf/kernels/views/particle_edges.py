@@ -255,13 +255,6 @@ def particle_terms(view, e, x):
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)
 
 
-@questions.gain.register(ParticleEdges)
-def particle_gain(view, e, x):
-    """Compute the gain from the pair's table."""
-    sums = view.pair.sums[0]
-    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
-
-
 @lean
 def estimate_pair(view, e, x):
     """Estimate the table of the pair of edge e, whose value is x, without it, into ``view.pair``.

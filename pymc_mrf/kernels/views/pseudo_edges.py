@@ -416,9 +416,3 @@ def add_slopes_by_rows(view, active, slope):
             mean += now.p[a // q, c] * field.basis[a % q, c]
         slope[k + a] += data.t[a] - mean
     return value
-
-
-@questions.is_trusted.register(PseudoEdges)
-def pseudo_is_trusted(view):
-    """Nothing is estimated."""
-    return True

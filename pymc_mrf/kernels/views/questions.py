@@ -6,7 +6,8 @@ do not change with an edge, ``n_biases``, d q if the biases move and else 0, and
 the data, of what follows from the parameters, and of scratch, ``room``. It answers `look_at`,
 `without_edge`, `likelihood_terms`, `gain` and `follow` to moves of single edges, `add_slopes` and
 `is_trusted` to joint moves. `shared_edges` has a view of a vector that is a part of the parameters only; it
-answers the rest as well, and asks `keep_look` and `recall_look`.
+answers the rest as well, and asks `keep_look` and `recall_look`. Default answers are those of
+most views.
 
 What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order:
 
@@ -126,6 +127,19 @@ def gain(view: Any, e: int, x: float) -> Any:
     """Log-likelihood gained by moving edge e from 0 to x; `follow` may come next, with this x or 0 as new."""
 
 
+@without_edge.register(object)
+def terms_without_edge(view, e):
+    """Take them from `likelihood_terms`."""
+    _, slope, information = likelihood_terms(view, e, 0.0)
+    return slope, information
+
+
+@gain.register(object)
+def gain_by_terms(view, e, x):
+    """Take it from `likelihood_terms`."""
+    return likelihood_terms(view, e, x)[0]
+
+
 @by_type
 def follow(view: Any, e: int, old: float, new: float) -> Any:
     """Change edge e in all that the view keeps but `w` and `b`."""
@@ -205,6 +219,12 @@ def add_slopes(view: Any, active: Any, slope: Any) -> Any:
 @by_type
 def is_trusted(view: Any) -> Any:
     """Whether the likelihood is known well enough where `add_slopes` was asked last."""
+
+
+@is_trusted.register(object)
+def all_is_trusted(view):
+    """Trust what is not estimated."""
+    return True
 
 
 @by_type
