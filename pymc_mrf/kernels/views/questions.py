@@ -6,8 +6,7 @@ do not change with an edge, ``n_biases``, d q if the biases move and else 0, and
 the data, of what follows from the parameters, and of scratch, ``room``. It answers `look_at`,
 `without_edge`, `likelihood_terms`, `gain` and `follow` to moves of single edges, `add_slopes` and
 `is_trusted` to joint moves. `shared_edges` has a view of a vector that is a part of the parameters only; it
-answers the rest as well, and asks `keep_look` and `recall_look`. Default answers are those of
-most views.
+answers the rest as well, and asks `keep_look` and `recall_look`. Default answers are those of most views.
 
 What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order:
 
