@@ -74,11 +74,11 @@ def nothing_is_simulated(monkeypatch):
     """Nothing is sampled here: Monte Carlo likelihoods need no search, and steps take none."""
 
     def sample(x, missing, graph, family, seed, tolerance, announce):
-        field = edge_field(x, graph, family, True, np.arange(graph.n_edges))
+        field, _ = edge_field(x, graph, family, True, np.arange(graph.n_edges))
         moments = Moments(field, 64)
         states = np.random.default_rng(0).integers(0, 2, (graph.n_nodes, 64)).astype(np.int8)
         moments.add(states, True)
-        return SampledField("", moments.reference(np.zeros(len(field.s) + len(field.t)), states))
+        return SampledField("", moments.reference(np.zeros(len(field.edges) + len(field.lift)), states))
 
     monkeypatch.setattr(SampledField, "of", sample)
     monkeypatch.setattr(MRFStep, "_warm_up", lambda step: None)  # nor is a kernel compiled

@@ -41,7 +41,7 @@ def placed(seed: int, distance: float) -> Reference:
     (x, found), rng = case(seed), np.random.default_rng(seed)
     root = np.linalg.cholesky(np.linalg.inv(N * found.covariance.astype(float)))
     place = found.place + distance * root @ rng.choice([-1.0, 1.0], len(root))
-    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
+    field, _ = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
     b = place[6:].copy()
     add_shifts(field, place[:6], -1.0, b)
     return Chains(x, GRAPH, BOLTZMANN, field, rng).at(place[:6], b, place, SIZE, 20, 4)
@@ -61,7 +61,7 @@ def error(seed: int, distance: float) -> tuple[float, float]:
         engine.go_to(draw[:6], b)
         value = add_slopes(engine.view, np.arange(0), np.zeros(4))
         gaps.append(value - exact(np.r_[draw[:6], b][None])[0])
-        shares.append(engine.view.share[0])
+        shares.append(engine.view.at.share[0])
     return float(np.std(gaps)), min(shares)
 
 
@@ -118,7 +118,7 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
         pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="monte-carlo")
     root = np.linalg.cholesky(np.linalg.inv(N * found.covariance.astype(float)))
     draws = found.place + rng.standard_normal((50, 10)) @ root.T
-    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
+    field, _ = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
     for draw in draws:
         add_shifts(field, draw[:6], -1.0, draw[6:])
     idata = az.from_dict({"posterior": {"w": draws[None, :, :6], "b": draws[None, :, 6:]}})
