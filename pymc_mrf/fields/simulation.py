@@ -53,14 +53,6 @@ class PackedChains:
         """Unpack into rows of states."""
         packed_gibbs.unpack(self.z, x)
 
-    def load_columns(self, x: np.ndarray) -> None:
-        """Pack columns of states."""
-        packed_gibbs.pack_columns(x, self.z)
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Unpack into columns of states."""
-        packed_gibbs.unpack_columns(self.z, x)
-
     def store_words(self, words: np.ndarray) -> None:
         """Copy words of state 1 to `words` (1, d, W)."""
         words[0] = self.z[:, : words.shape[2]]
@@ -87,22 +79,11 @@ class BlockChains:
         """Tabulate a field, for this number of sweeps."""
         n_draws = self.n_chains * n_sweeps
         tables = states_gibbs.tabulate(edge_tables, node_tables, self.graph.arrays, n_draws)
-        return partial(states_gibbs.sweep_loaded, self.z, tables, self.graph.arrays)
+        return partial(states_gibbs.sweep_blocks, self.z, tables, self.graph.arrays)
 
     def store(self, x: np.ndarray) -> None:
         """Write rows of states."""
         states_gibbs.store_blocks(self.z, x)
-
-    def load_columns(self, x: np.ndarray) -> None:
-        """Take over columns of states."""
-        for b, block in enumerate(
-            np.split(x, range(states_gibbs.BLOCK, x.shape[1], states_gibbs.BLOCK), 1)
-        ):
-            self.z[b, :, : block.shape[1]] = block
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Write columns of states."""
-        x[:] = np.concatenate(self.z, axis=1)[:, : self.n_chains]
 
     def store_words(self, words: np.ndarray) -> None:
         """Pack each state but the first into `words` (K - 1, d, W)."""
@@ -136,14 +117,6 @@ class RowChains:
         """Copy into rows of states."""
         x[:] = self.x
 
-    def load_columns(self, x: np.ndarray) -> None:
-        """Copy columns of states."""
-        self.x[:] = x.T
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Copy into columns of states."""
-        x[:] = self.x.T
-
     def store_words(self, words: np.ndarray) -> None:
         """Pack each state but the first into `words` (K - 1, d, W)."""
         for a, of_state in enumerate(words, start=1):
@@ -168,7 +141,7 @@ def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
 def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     if not _all_finite(edge_tables, node_tables):
         tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
-        return lambda x, n_sweeps, rng: states_gibbs.sweep_blocks(x, tables, graph, n_sweeps, rng)
+        return lambda x, n_sweeps, rng: states_gibbs.sweep_rows(x, tables, graph, n_sweeps, rng)
     weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
     return lambda x, n_sweeps, rng: dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
 
@@ -269,7 +242,7 @@ class GibbsSimulator:
         Parameters
         ----------
         x : (m, d) int8 array
-            State indices 0..K-1, one chain per row.
+            State indices 0..K-1, one chain per row, in any order of memory.
         edge_tables : (r, K, K) array
         node_tables : (d, K) array
             Log potentials; -inf marks what is impossible.
@@ -280,24 +253,10 @@ class GibbsSimulator:
         self.advance(edge_tables, node_tables, n_sweeps, rng)
         self.store(x)
 
-    def sweep_columns(
-        self,
-        x: np.ndarray,
-        edge_tables: np.ndarray,
-        node_tables: np.ndarray,
-        n_sweeps: int,
-        rng: np.random.Generator,
-    ) -> None:
-        """Do as `sweep` does with states `x` (d, m) int8, one chain per column."""
-        self._check_states(x.T)
-        self._chains.load_columns(x)
-        self.advance(edge_tables, node_tables, n_sweeps, rng)
-        self._chains.store_columns(x)
-
     def load(self, x: np.ndarray) -> None:
         """Take over the states `x` (m, d) int8, one chain per row."""
         self._check_states(x)
-        self._chains.load(x)
+        self._chains.load(np.ascontiguousarray(x))
 
     def advance(
         self,
@@ -341,7 +300,10 @@ class GibbsSimulator:
     def store(self, x: np.ndarray) -> None:
         """Write the states of all chains into `x` (m, d) int8."""
         self._check_states(x)
-        self._chains.store(x)
+        rows = np.ascontiguousarray(x)  # for kernels, `x` itself as a rule
+        self._chains.store(rows)
+        if rows is not x:
+            x[:] = rows
 
     def pair_counts(self) -> np.ndarray:
         """Count the state pairs of every edge over the chains loaded, as they are now.

@@ -332,16 +332,6 @@ def packed_sweeps(z, plan, tables, n_sweeps, state):
 
 
 @jit
-def gibbs_sweeps_packed(z, edge_tables, node_tables, graph, plan, tables, n_sweeps, rng):
-    """Tabulate a field and move all chains by `n_sweeps` of its sweeps: one call from Python.
-
-    Arguments as for `fill_tables` and `packed_sweeps`; the numpy Generator `rng` only seeds the lanes.
-    """
-    fill_tables(tables, edge_tables, node_tables, graph, plan)
-    seeded_sweeps(z, plan, tables, n_sweeps, rng)
-
-
-@jit
 def seeded_sweeps(z, plan, tables, n_sweeps, rng):
     """Move all chains by `n_sweeps` sweeps of a field that is tabulated."""
     state = np.empty(STATE_SIZE, dtype=np.uint64)
@@ -392,26 +382,3 @@ def unpack(z, x):
             bit = np.uint8(1 << (b & 7))
             for i in range(d):
                 row[i] = 1 if np.uint8(octet[i] & bit) else 0
-
-
-@jit
-def pack_columns(x, z):
-    """Pack states `x` (d, m) with one chain per column into `z` (d, W), as `pack` does."""
-    d, m = x.shape
-    for i in range(d):
-        for w in range(z.shape[1]):
-            word = np.uint64(0)
-            for b in range(min(64, m - 64 * w)):
-                word |= np.uint64(x[i, 64 * w + b]) << np.uint64(b)
-            z[i, w] = word
-
-
-@jit
-def unpack_columns(z, x):
-    """Unpack `z` (d, W) into states `x` (d, m) with one chain per column, as `unpack` does."""
-    d, m = x.shape
-    for i in range(d):
-        for w in range((m + 63) // 64):
-            word = z[i, w]
-            for b in range(min(64, m - 64 * w)):
-                x[i, 64 * w + b] = np.int8((word >> np.uint64(b)) & np.uint64(1))
