@@ -10,6 +10,7 @@ impossible; `links` is a FactorLinks namedtuple.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.log_scores import log_sum
 
 
 @jit
@@ -36,15 +37,7 @@ def conditional_scores(scores, z, i, cells, tables, links):
         first = cells[links.factor[links.link[k]]] - z[i] * stride
         for a in range(n_states):
             scores[a] += tables[first + a * stride]
-    top = scores[0]
-    for a in range(1, n_states):
-        top = max(top, scores[a])
-    if top == -np.inf:
-        return -np.inf
-    total = 0.0
-    for a in range(n_states):
-        total += np.exp(scores[a] - top)
-    return top + np.log(total)
+    return log_sum(scores[:n_states])
 
 
 @jit
