@@ -11,6 +11,7 @@ from pymc_mrf.kernels.simulation import (
     dense_gibbs,
     gibbs,
     packed_gibbs,
+    packed_states,
     pair_counts,
     state_counts,
     states_gibbs,
@@ -38,11 +39,14 @@ class PackedChains:
         self.n_chains = n_chains
         self.plan = packed_gibbs.plan(graph.arrays)
         self.tables = packed_gibbs.allocate(self.plan, n_chains)
-        self.z = np.zeros((graph.n_nodes, packed_gibbs.n_words(n_chains)), dtype=np.uint64)
+        self.z = np.zeros((graph.n_nodes, packed_states.n_words(n_chains)), dtype=np.uint64)
 
     def load(self, x: np.ndarray) -> None:
-        """Pack rows of states."""
-        packed_gibbs.pack(x, self.z)
+        """Pack rows of states, or columns if these lie side by side."""
+        if x.flags.c_contiguous:
+            packed_states.pack(x, self.z)
+        else:
+            packed_states.pack_columns(x.T, self.z)
 
     def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
         """Tabulate a field."""
@@ -50,8 +54,11 @@ class PackedChains:
         return partial(packed_gibbs.seeded_sweeps, self.z, self.plan, self.tables)
 
     def store(self, x: np.ndarray) -> None:
-        """Unpack into rows of states."""
-        packed_gibbs.unpack(self.z, x)
+        """Unpack into rows or columns of states, as `load` does."""
+        if x.flags.c_contiguous:
+            packed_states.unpack(self.z, x)
+        else:
+            packed_states.unpack_columns(self.z, x.T)
 
     def store_words(self, words: np.ndarray) -> None:
         """Copy words of state 1 to `words` (1, d, W)."""
@@ -120,7 +127,7 @@ class RowChains:
     def store_words(self, words: np.ndarray) -> None:
         """Pack each state but the first into `words` (K - 1, d, W)."""
         for a, of_state in enumerate(words, start=1):
-            packed_gibbs.pack((self.x == a).view(np.int8), of_state)
+            packed_states.pack((self.x == a).view(np.int8), of_state)
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
@@ -159,7 +166,7 @@ def _packed_pays(degree: np.ndarray, n_chains: int) -> bool:
     if degree.max() > MAX_PACKED_DEGREE:
         return False
     configurations = 2.0**degree
-    n_packed = 64 * packed_gibbs.n_words(n_chains)
+    n_packed = 64 * packed_states.n_words(n_chains)
     n_dense = -(-n_chains // dense_gibbs.BLOCK) * dense_gibbs.BLOCK
     packed = n_packed * (0.08 + 0.0035 * configurations) + 1.3 * configurations  # ns
     dense = n_dense * (1.35 + 0.03 * degree)  # ns
@@ -256,7 +263,7 @@ class GibbsSimulator:
     def load(self, x: np.ndarray) -> None:
         """Take over the states `x` (m, d) int8, one chain per row."""
         self._check_states(x)
-        self._chains.load(np.ascontiguousarray(x))
+        self._chains.load(x)
 
     def advance(
         self,
@@ -300,10 +307,7 @@ class GibbsSimulator:
     def store(self, x: np.ndarray) -> None:
         """Write the states of all chains into `x` (m, d) int8."""
         self._check_states(x)
-        rows = np.ascontiguousarray(x)  # for kernels, `x` itself as a rule
-        self._chains.store(rows)
-        if rows is not x:
-            x[:] = rows
+        self._chains.store(x)
 
     def pair_counts(self) -> np.ndarray:
         """Count the state pairs of every edge over the chains loaded, as they are now.

@@ -32,7 +32,7 @@ def local_field(x, rows, i, eta, scores, arrows):
 
 @jit
 def fill_scores(log_p, table, scores, field):
-    """Write log potentials of a node with this local field into `log_p` (K,), by `table` and `scores` (K,)."""
+    """Write log potentials of a node in this local field into `log_p` (K,), by `table` and `scores` (K,)."""
     for a in range(log_p.shape[0]):
         log_p[a] = table[a] + scores[a] * field
 
