@@ -345,11 +345,7 @@ def draw_mixed(layout, states, w, b, diagonal, n_sweeps, x, y, rng):
                 for f in range(Q):
                     field += E[e, f] * states.z[f, s]
                 p[s] += 0.5 * states.z[e, s] * field
-        exponentiate(p)
-        u, s = rng.random(), 0
-        while s < p.shape[0] - 1 and u > p[s]:
-            u -= p[s]
-            s += 1
+        s = draw_state(p, rng)
         for i in range(a):
             chain[i, 0] = states.states[i, s]
     else:

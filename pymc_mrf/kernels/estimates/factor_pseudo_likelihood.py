@@ -10,16 +10,8 @@ impossible; `links` is a FactorLinks namedtuple.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.factor_cells import present_cells
 from pymc_mrf.kernels.log_scores import log_sum
-
-
-@jit
-def present_cells(cells, z, links):
-    """Cell in `tables` that holds the states `z` (d,), for every factor: `cells` (F,)."""
-    for f in range(cells.shape[0]):
-        cells[f] = links.table_ptr[f]
-        for k in range(links.factor_ptr[f], links.factor_ptr[f + 1]):
-            cells[f] += links.stride[k] * z[links.variable[k]]
 
 
 @jit

@@ -17,6 +17,8 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.junction_trees.junction_tree import sum_factors
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import SUM, sum_parent
 
+# numba's own binomial variables take as long where many trials succeed, twice as long where few of many do,
+# and 2 to 3 times as long for fewer trials
 FEW_TRIALS = 8  # below this many, one uniform per trial is faster than inversion
 SMALL_MEAN = 30.0  # up to this mean, inversion is faster than rejection
 FAR = 110  # a Binomial variable of such a mean exceeds this with probability below 1e-27

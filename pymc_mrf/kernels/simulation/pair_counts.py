@@ -81,6 +81,19 @@ def pair_counts(x, edges, counts):
 
 
 @jit
+def count_configurations(x, edges, edge_count, node_count):
+    """Count the states of all rows of `x` (n, d): of pairs, as `pair_counts`, and of nodes.
+
+    `edges` (r, 2); `edge_count` (r, K, K) and `node_count` (d, K) are overwritten.
+    """
+    pair_counts(x, edges, edge_count)
+    node_count[:] = 0
+    for c in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            node_count[i, x[c, i]] += 1
+
+
+@jit
 def change_counts(x, new, start, links, nodes, pairs):
     """Make `x` (n, d_b) int8 equal to `new` (n, d_b), and keep up the counts; time goes with the changes.
 
