@@ -76,10 +76,8 @@ def tied_pcd(
     # half the variance if the group's edges were independent with the target as their mean
     spread = 0.5 * size * (goal - low) * (high - goal)
     statistics = np.empty((m, len(size)))
-    covariance = np.empty((len(size), len(size)))
     tied_statistics(particles, labels, simulator.graph.edges, edge_statistic, statistics)
-    regularised_covariance(statistics, spread, covariance)
-    inverse = np.linalg.inv(covariance)
+    inverse = np.linalg.inv(regularised_covariance(statistics, spread))
 
     current = eta.copy()
     average, total_gap = np.zeros(len(size)), np.zeros(len(size))

@@ -11,6 +11,7 @@ from pymc_mrf.kernels.simulation import (
     dense_gibbs,
     gibbs,
     packed_gibbs,
+    packed_states,
     pair_counts,
     state_counts,
     states_gibbs,
@@ -38,11 +39,14 @@ class PackedChains:
         self.n_chains = n_chains
         self.plan = packed_gibbs.plan(graph.arrays)
         self.tables = packed_gibbs.allocate(self.plan, n_chains)
-        self.z = np.zeros((graph.n_nodes, packed_gibbs.n_words(n_chains)), dtype=np.uint64)
+        self.z = np.zeros((graph.n_nodes, packed_states.n_words(n_chains)), dtype=np.uint64)
 
     def load(self, x: np.ndarray) -> None:
-        """Pack rows of states."""
-        packed_gibbs.pack(x, self.z)
+        """Pack rows of states, or columns if these lie side by side."""
+        if x.flags.c_contiguous:
+            packed_states.pack(x, self.z)
+        else:
+            packed_states.pack_columns(x.T, self.z)
 
     def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
         """Tabulate a field."""
@@ -50,16 +54,11 @@ class PackedChains:
         return partial(packed_gibbs.seeded_sweeps, self.z, self.plan, self.tables)
 
     def store(self, x: np.ndarray) -> None:
-        """Unpack into rows of states."""
-        packed_gibbs.unpack(self.z, x)
-
-    def load_columns(self, x: np.ndarray) -> None:
-        """Pack columns of states."""
-        packed_gibbs.pack_columns(x, self.z)
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Unpack into columns of states."""
-        packed_gibbs.unpack_columns(self.z, x)
+        """Unpack into rows or columns of states, as `load` does."""
+        if x.flags.c_contiguous:
+            packed_states.unpack(self.z, x)
+        else:
+            packed_states.unpack_columns(self.z, x.T)
 
     def store_words(self, words: np.ndarray) -> None:
         """Copy words of state 1 to `words` (1, d, W)."""
@@ -87,22 +86,11 @@ class BlockChains:
         """Tabulate a field, for this number of sweeps."""
         n_draws = self.n_chains * n_sweeps
         tables = states_gibbs.tabulate(edge_tables, node_tables, self.graph.arrays, n_draws)
-        return partial(states_gibbs.sweep_loaded, self.z, tables, self.graph.arrays)
+        return partial(states_gibbs.sweep_blocks, self.z, tables, self.graph.arrays)
 
     def store(self, x: np.ndarray) -> None:
         """Write rows of states."""
         states_gibbs.store_blocks(self.z, x)
-
-    def load_columns(self, x: np.ndarray) -> None:
-        """Take over columns of states."""
-        for b, block in enumerate(
-            np.split(x, range(states_gibbs.BLOCK, x.shape[1], states_gibbs.BLOCK), 1)
-        ):
-            self.z[b, :, : block.shape[1]] = block
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Write columns of states."""
-        x[:] = np.concatenate(self.z, axis=1)[:, : self.n_chains]
 
     def store_words(self, words: np.ndarray) -> None:
         """Pack each state but the first into `words` (K - 1, d, W)."""
@@ -136,18 +124,10 @@ class RowChains:
         """Copy into rows of states."""
         x[:] = self.x
 
-    def load_columns(self, x: np.ndarray) -> None:
-        """Copy columns of states."""
-        self.x[:] = x.T
-
-    def store_columns(self, x: np.ndarray) -> None:
-        """Copy into columns of states."""
-        x[:] = self.x.T
-
     def store_words(self, words: np.ndarray) -> None:
         """Pack each state but the first into `words` (K - 1, d, W)."""
         for a, of_state in enumerate(words, start=1):
-            packed_gibbs.pack((self.x == a).view(np.int8), of_state)
+            packed_states.pack((self.x == a).view(np.int8), of_state)
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
@@ -168,7 +148,7 @@ def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
 def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     if not _all_finite(edge_tables, node_tables):
         tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
-        return lambda x, n_sweeps, rng: states_gibbs.sweep_blocks(x, tables, graph, n_sweeps, rng)
+        return lambda x, n_sweeps, rng: states_gibbs.sweep_rows(x, tables, graph, n_sweeps, rng)
     weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
     return lambda x, n_sweeps, rng: dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
 
@@ -186,7 +166,7 @@ def _packed_pays(degree: np.ndarray, n_chains: int) -> bool:
     if degree.max() > MAX_PACKED_DEGREE:
         return False
     configurations = 2.0**degree
-    n_packed = 64 * packed_gibbs.n_words(n_chains)
+    n_packed = 64 * packed_states.n_words(n_chains)
     n_dense = -(-n_chains // dense_gibbs.BLOCK) * dense_gibbs.BLOCK
     packed = n_packed * (0.08 + 0.0035 * configurations) + 1.3 * configurations  # ns
     dense = n_dense * (1.35 + 0.03 * degree)  # ns
@@ -269,7 +249,7 @@ class GibbsSimulator:
         Parameters
         ----------
         x : (m, d) int8 array
-            State indices 0..K-1, one chain per row.
+            State indices 0..K-1, one chain per row, in any order of memory.
         edge_tables : (r, K, K) array
         node_tables : (d, K) array
             Log potentials; -inf marks what is impossible.
@@ -279,20 +259,6 @@ class GibbsSimulator:
         self.load(x)
         self.advance(edge_tables, node_tables, n_sweeps, rng)
         self.store(x)
-
-    def sweep_columns(
-        self,
-        x: np.ndarray,
-        edge_tables: np.ndarray,
-        node_tables: np.ndarray,
-        n_sweeps: int,
-        rng: np.random.Generator,
-    ) -> None:
-        """Do as `sweep` does with states `x` (d, m) int8, one chain per column."""
-        self._check_states(x.T)
-        self._chains.load_columns(x)
-        self.advance(edge_tables, node_tables, n_sweeps, rng)
-        self._chains.store_columns(x)
 
     def load(self, x: np.ndarray) -> None:
         """Take over the states `x` (m, d) int8, one chain per row."""

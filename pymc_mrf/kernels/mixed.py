@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, lean
+from pymc_mrf.kernels._jit import jit, lean, part
 from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
 from pymc_mrf.kernels.log_scores import draw_state
 from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, largest, total
@@ -277,38 +277,47 @@ def fill_answer_weights(layout, w, S, A, B, E):
             E[q, p] = value
 
 
+@part
+def redraw_answer(layout, i, E, b, known, z, scores, rng):
+    """Draw the state of answer i given the features `z` (Q,) of all answers, and put its own there.
+
+    At weights `E` (Q, Q) and biases `b` (a K,); `known` (Q,) is what measurements say of each feature, and
+    `scores` (K,) is scratch.
+    """
+    F, n_states, K = layout.features, layout.cards[i], layout.features.shape[1]
+    first, stop = layout.first[i], layout.first[i + 1]
+    for x in range(n_states):
+        scores[x] = b[i * K + x]
+    for p in range(first, stop):
+        field = known[p]
+        for q in range(E.shape[0]):
+            if q < first or q >= stop:
+                field += E[p, q] * z[q]
+        for x in range(n_states):
+            own = 0.0
+            for q in range(first, stop):
+                own += E[p, q] * F[q, x]
+            scores[x] += F[p, x] * (field + 0.5 * own)
+    state = draw_state(scores[:n_states], rng)
+    for p in range(first, stop):
+        z[p] = F[p, state]
+    return state
+
+
 @jit
 def sweep_answers(layout, E, b, states, n_sweeps, rng):
     """Gibbs sweeps of answers alone, at weights `E` (Q, Q) and biases `b` (a K,), of N chains.
 
     `states` (a, N) int8 are changed in place.
     """
-    Q, K, (a, N) = layout.owner.shape[0], layout.features.shape[1], states.shape
-    z, scores = np.empty(Q), np.empty(K)
-    F, first = layout.features, layout.first
+    Q, (a, N) = layout.owner.shape[0], states.shape
+    z, nothing, scores = np.empty(Q), np.zeros(Q), np.empty(layout.features.shape[1])
     for s in range(N):
-        for i in range(a):
-            for p in range(first[i], first[i + 1]):
-                z[p] = F[p, states[i, s]]
+        for p in range(Q):
+            z[p] = layout.features[p, states[layout.owner[p], s]]
         for _ in range(n_sweeps):
             for i in range(a):
-                k = layout.cards[i]
-                for x in range(k):
-                    scores[x] = b[i * K + x]
-                for p in range(first[i], first[i + 1]):
-                    field = 0.0
-                    for q in range(Q):
-                        if q < first[i] or q >= first[i + 1]:
-                            field += E[p, q] * z[q]
-                    for x in range(k):
-                        own = 0.0
-                        for q in range(first[i], first[i + 1]):
-                            own += E[p, q] * F[q, x]
-                        scores[x] += F[p, x] * (field + 0.5 * own)
-                state = draw_state(scores[:k], rng)
-                states[i, s] = state
-                for p in range(first[i], first[i + 1]):
-                    z[p] = F[p, state]
+                states[i, s] = redraw_answer(layout, i, E, b, nothing, z, scores, rng)
 
 
 @jit
@@ -336,11 +345,7 @@ def draw_mixed(layout, states, w, b, diagonal, n_sweeps, x, y, rng):
                 for f in range(Q):
                     field += E[e, f] * states.z[f, s]
                 p[s] += 0.5 * states.z[e, s] * field
-        exponentiate(p)
-        u, s = rng.random(), 0
-        while s < p.shape[0] - 1 and u > p[s]:
-            u -= p[s]
-            s += 1
+        s = draw_state(p, rng)
         for i in range(a):
             chain[i, 0] = states.states[i, s]
     else:

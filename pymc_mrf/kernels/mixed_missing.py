@@ -9,9 +9,13 @@ in place of the terms of all measurements.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.gaussian import factorise, invert_factorised, solve_transposed
-from pymc_mrf.kernels.log_scores import draw_state
-from pymc_mrf.kernels.mixed import fill_answer_weights, fill_covariance, fill_precision_of
+from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
+from pymc_mrf.kernels.mixed import (
+    fill_answer_weights,
+    fill_covariance,
+    fill_precision_of,
+    redraw_answer,
+)
 
 
 @jit
@@ -22,14 +26,20 @@ def draw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweep
     and which of them are missing, `free_states` (n, a) and `free_y` (n, c) bool.
     """
     n, a, c = states.shape[0], states.shape[1], layout.n_measured
-    Q, K_max, F, first = layout.owner.shape[0], layout.features.shape[1], layout.features, layout.first
+    Q, F = layout.owner.shape[0], layout.features
     S, L, K = np.empty((c, c)), np.empty((c, c)), np.empty((c, c))
     A, B, E = np.empty((Q, Q)), np.empty((c, Q)), np.empty((Q, Q))
     fill_covariance(layout, w, diagonal, S, L)
     fill_answer_weights(layout, w, S, A, B, E)
     fill_precision_of(layout, w, diagonal, K)
     block, inverse = np.empty((c, c)), np.empty((c, c))
-    z, known, mean, draw, scores = np.empty(Q), np.empty(Q), np.empty(c), np.empty(c), np.empty(K_max)
+    z, known, mean, draw, scores = (
+        np.empty(Q),
+        np.empty(Q),
+        np.empty(c),
+        np.empty(c),
+        np.empty(F.shape[1]),
+    )
     for r in range(n):
         missing = np.flatnonzero(free_y[r])
         V = missing.shape[0]
@@ -62,23 +72,8 @@ def draw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweep
                 E[q, p] = value
         for _ in range(n_sweeps):
             for i in range(a):
-                if not free_states[r, i]:
-                    continue
-                for x in range(layout.cards[i]):
-                    scores[x] = b[i * K_max + x]
-                for p in range(first[i], first[i + 1]):
-                    field = known[p]
-                    for q in range(Q):
-                        if q < first[i] or q >= first[i + 1]:
-                            field += E[p, q] * z[q]
-                    for x in range(layout.cards[i]):
-                        both = 0.0
-                        for q in range(first[i], first[i + 1]):
-                            both += E[p, q] * F[q, x]
-                        scores[x] += F[p, x] * (field + 0.5 * both)
-                states[r, i] = draw_state(scores[: layout.cards[i]], rng)
-                for p in range(first[i], first[i + 1]):
-                    z[p] = F[p, states[r, i]]
+                if free_states[r, i]:
+                    states[r, i] = redraw_answer(layout, i, E, b, known, z, scores, rng)
         for i in range(V):
             for p in range(Q):
                 mean[i] += B[missing[i], p] * z[p]
@@ -86,9 +81,7 @@ def draw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweep
             for j in range(V):
                 own[i, j] = K[missing[i], missing[j]]
         factorise(own)
-        for i in range(V):
-            draw[i] = rng.standard_normal()
-        solve_transposed(own, np.arange(V), draw)
+        draw_centred(own, draw[:V], rng)
         for i in range(V):
             y[r, missing[i]] = draw[i]
             for j in range(V):

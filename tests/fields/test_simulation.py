@@ -72,6 +72,14 @@ def test_advancing_in_place_is_sweeping(case):
     np.testing.assert_array_equal(x, y)
 
 
+def test_chains_may_be_columns(case):
+    simulator, x, edge_tables, node_tables = case
+    columns = x.T.copy()
+    simulator.sweep(x, edge_tables, node_tables, 2, np.random.default_rng(1))
+    simulator.sweep(columns.T, edge_tables, node_tables, 2, np.random.default_rng(1))
+    np.testing.assert_array_equal(columns.T, x)
+
+
 @pytest.mark.parametrize("n_states", [2, 3])
 @pytest.mark.parametrize("n_chains", [5, 40, 130, 512])
 def test_states_are_counted_along_the_chains(n_states, n_chains, rng):

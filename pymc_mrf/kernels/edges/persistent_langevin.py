@@ -69,7 +69,7 @@ def feature_moments(z, n_chains, edges, y, mean, variance):
     Parameters
     ----------
     z : (d, W) uint64 array
-        As `packed_gibbs.pack` writes it.
+        As `packed_states.pack` writes it.
     n_chains : int
         At least 2.
     edges : (r, 2) array

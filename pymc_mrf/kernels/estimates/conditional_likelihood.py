@@ -10,35 +10,9 @@ the fastest digit of a state's number. Tables must be finite.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels.simulation.cell_blocks import joint_scores
+from pymc_mrf.kernels.simulation.gibbs import add_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative
-
-
-@jit
-def score_inside(members, place, edge_tables, node_tables, graph, inside):
-    """Score of every state of the group `members` (g,) without its surroundings: `inside` (K ** g,).
-
-    `place` (d,), `edge_tables` (r, K, K) and `node_tables` (d, K) as in `group_log_conditional`.
-    """
-    n_states = node_tables.shape[1]
-    size = 1
-    inside[0] = 0.0
-    for j in range(members.shape[0]):
-        i = members[j]
-        # the block of state 0 is overwritten last: the others are made from it
-        for a in range(n_states - 1, -1, -1):
-            for k in range(size):
-                value = inside[k] + node_tables[i, a]
-                for l in range(graph.indptr[i], graph.indptr[i + 1]):
-                    other = place[graph.neighbors[l]]
-                    if 0 <= other < j:
-                        b = (k // n_states**other) % n_states
-                        e = graph.edge_ids[l]
-                        if graph.edges[e, 0] == i:
-                            value += edge_tables[e, a, b]
-                        else:
-                            value += edge_tables[e, b, a]
-                inside[a * size + k] = value
-        size *= n_states
 
 
 @jit
@@ -61,7 +35,10 @@ def group_log_conditional(x, members, place, edge_tables, node_tables, graph, in
     out : (n,) array
     """
     n_states = node_tables.shape[1]
-    score_inside(members, place, edge_tables, node_tables, graph, inside)
+    own = np.empty((members.shape[0], n_states))
+    for j in range(members.shape[0]):
+        own[j] = node_tables[members[j]]
+    joint_scores(own, members, place, edge_tables, graph, inside)
     outside = np.empty(n_states)
     for c in range(x.shape[0]):
         z = x[c]
@@ -71,14 +48,8 @@ def group_log_conditional(x, members, place, edge_tables, node_tables, graph, in
             i = members[j]
             outside[:] = 0.0
             for l in range(graph.indptr[i], graph.indptr[i + 1]):
-                if place[graph.neighbors[l]] >= 0:
-                    continue
-                e, b = graph.edge_ids[l], z[graph.neighbors[l]]
-                for a in range(n_states):
-                    if graph.edges[e, 0] == i:
-                        outside[a] += edge_tables[e, a, b]
-                    else:
-                        outside[a] += edge_tables[e, b, a]
+                if place[graph.neighbors[l]] < 0:
+                    add_edge(outside, i, l, z[graph.neighbors[l]], edge_tables, graph)
             for a in range(n_states - 1, -1, -1):
                 for k in range(size):
                     scores[a * size + k] = scores[k] + outside[a]

@@ -10,15 +10,8 @@ impossible; `links` is a FactorLinks namedtuple.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-
-
-@jit
-def present_cells(cells, z, links):
-    """Cell in `tables` that holds the states `z` (d,), for every factor: `cells` (F,)."""
-    for f in range(cells.shape[0]):
-        cells[f] = links.table_ptr[f]
-        for k in range(links.factor_ptr[f], links.factor_ptr[f + 1]):
-            cells[f] += links.stride[k] * z[links.variable[k]]
+from pymc_mrf.kernels.factor_cells import present_cells
+from pymc_mrf.kernels.log_scores import log_sum
 
 
 @jit
@@ -36,15 +29,7 @@ def conditional_scores(scores, z, i, cells, tables, links):
         first = cells[links.factor[links.link[k]]] - z[i] * stride
         for a in range(n_states):
             scores[a] += tables[first + a * stride]
-    top = scores[0]
-    for a in range(1, n_states):
-        top = max(top, scores[a])
-    if top == -np.inf:
-        return -np.inf
-    total = 0.0
-    for a in range(n_states):
-        total += np.exp(scores[a] - top)
-    return top + np.log(total)
+    return log_sum(scores[:n_states])
 
 
 @jit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.simulation.gibbs import conditional_scores
+from pymc_mrf.kernels.simulation.gibbs import add_edge, conditional_scores
 
 NEGLIGIBLE = 1e-12
 """Relative gain that may be rounding; without it two equal states could take turns for ever."""
@@ -33,12 +33,10 @@ def decode(z, messages, edge_tables, node_tables, graph, order):
         scores[:] = node_tables[i]
         for k in range(graph.indptr[i], graph.indptr[i + 1]):
             e, b = graph.edge_ids[k], z[graph.neighbors[k]]
-            is_first = graph.edges[e, 0] == i
-            for a in range(scores.shape[0]):
-                if b < 0:
-                    scores[a] += messages[1 if is_first else 0, e, a]
-                else:
-                    scores[a] += edge_tables[e, a, b] if is_first else edge_tables[e, b, a]
+            if b < 0:
+                scores += messages[1 if graph.edges[e, 0] == i else 0, e]
+            else:
+                add_edge(scores, i, k, b, edge_tables, graph)
         z[i] = np.argmax(scores)
 
 

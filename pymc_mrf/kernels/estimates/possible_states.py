@@ -11,7 +11,7 @@ ones, and `free` (d,) the variables that may change.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.estimates.factor_pseudo_likelihood import present_cells
+from pymc_mrf.kernels.factor_cells import present_cells
 
 NOISE = 0.3
 """Probability of a random change."""

@@ -3,19 +3,7 @@
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-
-
-@jit
-def message_score(e, flipped, a, b, ρ, edge_tables, score, messages):
-    """Log of the summand for state a of the receiving and b of the sending end of edge e.
-
-    The sender is edges[e, 0], or edges[e, 1] if `flipped` is 1; the message in the opposite direction
-    is divided out of the sender's belief, `score` (K,). `edge_tables` (r, K, K), `ρ` (r,) and
-    `messages` (2, r, K) are those of `tree_reweighted_passes`.
-    """
-    if flipped:
-        return edge_tables[e, a, b] / ρ[e] + score[b] - messages[0, e, b]
-    return edge_tables[e, b, a] / ρ[e] + score[b] - messages[1, e, b]
+from pymc_mrf.kernels.log_scores import log_sum
 
 
 @jit
@@ -44,25 +32,17 @@ def tree_reweighted_passes(edge_tables, node_tables, edges, ρ, damping, n_passe
         for a in range(n_states):
             beliefs[edges[e, 1], a] += ρ[e] * messages[0, e, a]
             beliefs[edges[e, 0], a] += ρ[e] * messages[1, e, a]
-    new = np.empty(n_states)
+    new, scores = np.empty(n_states), np.empty(n_states)
     for _ in range(n_passes):
         for e in range(edges.shape[0]):
             for flipped in range(2):
                 sender, receiver = edges[e, flipped], edges[e, 1 - flipped]
                 for a in range(n_states):
-                    top = -np.inf
                     for b in range(n_states):
-                        top = max(
-                            top,
-                            message_score(e, flipped, a, b, ρ, edge_tables, beliefs[sender], messages),
-                        )
-                    total = 0.0
-                    for b in range(n_states):
-                        total += np.exp(
-                            message_score(e, flipped, a, b, ρ, edge_tables, beliefs[sender], messages)
-                            - top
-                        )
-                    new[a] = top + np.log(total)
+                        pair = edge_tables[e, a, b] if flipped else edge_tables[e, b, a]
+                        # the message in the opposite direction is divided out of the sender's belief
+                        scores[b] = pair / ρ[e] + beliefs[sender, b] - messages[1 - flipped, e, b]
+                    new[a] = log_sum(scores)
                 level = new.max()
                 for a in range(n_states):
                     old = messages[flipped, e, a]

@@ -9,6 +9,7 @@ alone are -inf at all other states.
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
+from pymc_mrf.kernels.factor_cells import present_cell
 from pymc_mrf.kernels.junction_trees.junction_tree import collect
 
 LINKS_PER_CELL = 16
@@ -24,10 +25,7 @@ def sum_over_states(z, links, tables, states):
     while True:
         value = 0.0
         for f in range(links.table_ptr.shape[0] - 1):
-            cell = links.table_ptr[f]
-            for k in range(links.factor_ptr[f], links.factor_ptr[f + 1]):
-                cell += links.stride[k] * states[links.variable[k]]
-            value += tables[cell]
+            value += tables[present_cell(f, states, links)]
         if value > top:
             total = total * np.exp(top - value) + 1.0
             top = value

@@ -20,6 +20,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import finite, jit, lean, part
 from pymc_mrf.kernels.junction_trees import junction_tree_logs as logs
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
+    ADD,
     MULTIPLY,
     SET,
     SUM,
@@ -28,6 +29,8 @@ from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     meet,
     meet_factors,
     multiply_rows,
+    send_up,
+    turn_message,
 )
 
 CHUNK = 2048
@@ -208,9 +211,8 @@ def collect_products(tree, tables, work):
             link = n_factors + j
             work.least[link] = low / high
             scale(message, n, 1.0 / high)
-            turn = link + tree.cliques.shape[0]
             part = tree.meetings.places[link].part
-            meet(SET, work.parts, part, ZERO, n, message, ZERO, turn, tree.meetings, work.counter)
+            turn_message(SET, tree, j, work.parts, part, message, work.counter)
     return log_partition
 
 
@@ -244,9 +246,8 @@ def distribute(tree, work, marginals):
         if clique.parent < 0:
             message[0] = 1.0
         else:
-            link = n_factors + j
-            part, turn = places[link].part, link + n_cliques
-            meet(SUM, work.parts, part, ZERO, n, message, ZERO, turn, tree.meetings, work.counter)
+            part = places[n_factors + j].part
+            turn_message(SUM, tree, j, work.parts, part, message, work.counter)
         for k in sources:
             child = tree.sources[k] - n_factors
             if child >= 0:
@@ -268,19 +269,6 @@ def distribute(tree, work, marginals):
                     )  # fmt: skip
     for k in range(marginals.shape[0]):
         marginals[k] = work.parts[k]
-
-
-@lean
-def message_from_parent(tree, j, table, work):
-    """Sum the parent's table, in `table` (n_cells,), onto the columns of clique j, into `work.message`."""
-    clique, link, turned = tree.cliques[j], tree.factors.shape[0] + j, work.total
-    n, parent, turn = clique.n_columns, tree.cliques[clique.parent], link + tree.cliques.shape[0]
-    turned[:n] = 0.0
-    work.message[:n] = 0.0
-    meet(
-        SUM, table, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, work.counter
-    )  # fmt: skip
-    meet(SUM, turned, ZERO, ZERO, n, work.message, ZERO, turn, tree.meetings, work.counter)
 
 
 @part
@@ -356,7 +344,7 @@ def mode(tree, tables, work, z):
         if clique.parent < 0:
             value += message[0]
         else:
-            logs.add_message(tree, j, message, work.total, table, work.counter)
+            send_up(ADD, tree, j, message, work.total, table, work.counter)
     for j in range(tree.cliques.shape[0] - 1, -1, -1):
         clique = tree.cliques[j]
         cell, row = clique.first + column_of(tree, j, z), 0

@@ -14,8 +14,11 @@ halves the work: the mirror image of cell k of a table is cell (size - 1 - k).
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.junction_trees.junction_tree import message_from_parent, sum_factors
+from pymc_mrf.kernels.junction_trees.junction_tree import sum_factors
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import SUM, sum_parent
 
+# numba's own binomial variables take as long where many trials succeed, twice as long where few of many do,
+# and 2 to 3 times as long for fewer trials
 FEW_TRIALS = 8  # below this many, one uniform per trial is faster than inversion
 SMALL_MEAN = 30.0  # up to this mean, inversion is faster than rejection
 FAR = 110  # a Binomial variable of such a mean exceeds this with probability below 1e-27
@@ -91,7 +94,7 @@ def draw_counts(tree, work, n, mirrored, rng):
         if clique.parent < 0:
             message[0] = n
         else:
-            message_from_parent(tree, j, work.belief, work)
+            sum_parent(SUM, tree, j, work.belief, work.total, message, work.counter)
         if mirrored:
             for s in range(n_columns // 2):
                 message[s] += message[n_columns - 1 - s]

@@ -5,8 +5,9 @@ two themselves and gives that statistic's covariance with every indicator of the
 """
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.junction_trees.junction_tree import message_from_parent, sum_factors
-from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors, add_message
+from pymc_mrf.kernels.junction_trees.junction_tree import sum_factors
+from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import ADD, SUM, send_up, sum_parent
 
 
 @jit
@@ -41,13 +42,13 @@ def covariance_product(tree, work, statistic, tangent, out):
             for s in range(n):
                 tangent[start + s] -= expected[s]
         if clique.parent >= 0:
-            add_message(tree, j, expected, work.total, tangent, work.counter)
+            send_up(ADD, tree, j, expected, work.total, tangent, work.counter)
     # downwards: d belief = conditional * d P(separator) + belief * d log conditional
     for j in range(n_cliques - 1, -1, -1):
         clique, change = tree.cliques[j], work.message
         n = clique.n_columns
         if clique.parent >= 0:
-            message_from_parent(tree, j, tangent, work)
+            sum_parent(SUM, tree, j, tangent, work.total, change, work.counter)
         else:
             change[0] = 0.0
         for start in range(clique.first, clique.first + clique.n_cells, n):

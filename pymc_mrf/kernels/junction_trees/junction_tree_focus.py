@@ -23,12 +23,13 @@ from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     ADD,
     LOG_SUM,
     MULTIPLY,
-    SET,
     SUM,
     ZERO,
     add_rows,
-    meet,
+    meet_clique,
     multiply_rows,
+    send_up,
+    sum_parent,
 )
 from pymc_mrf.kernels.log_scores import log_add
 
@@ -153,23 +154,17 @@ def stays_safe(belief, clique, bounds, j, least):
 def pass_message(tree, state, j, up):
     """Message from clique j to its parent, or down; False if an entry would be lost."""
     clique, belief, message, turned = tree.cliques[j], state.belief, state.message, state.total
-    parent, n = tree.cliques[clique.parent], clique.n_columns
-    link, in_logs, first = tree.factors.shape[0] + j, state.in_logs[0], clique.first
-    turn = link + tree.cliques.shape[0]
-    nothing = -np.inf if in_logs else 0.0
-    message[:n] = nothing
+    n, first, in_logs = clique.n_columns, clique.first, state.in_logs[0]
     if not up:
         kind = LOG_SUM if in_logs else SUM
-        turned[:n] = nothing
-        meet(
-            kind, belief, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, state.counter
-        )  # fmt: skip
-        meet(kind, turned, ZERO, ZERO, n, message, ZERO, turn, tree.meetings, state.counter)
+        sum_parent(kind, tree, j, belief, turned, message, state.counter)
     elif in_logs:
+        message[:n] = -np.inf
         for start in range(first, first + clique.n_cells, n):
             for s in range(n):
                 message[s] = log_add(message[s], belief[start + s])
     else:
+        message[:n] = 0.0
         add_rows(belief, first, clique.n_rows, n, n, message, ZERO)
     if in_logs:
         keep_log_message(message, state.separator, clique.separator, n)
@@ -179,11 +174,7 @@ def pass_message(tree, state, j, up):
         if not stays_safe(belief, tree.cliques[other], state.least, other, least):
             return False
     if up:
-        kind = ADD if in_logs else MULTIPLY
-        meet(SET, turned, ZERO, ZERO, n, message, ZERO, turn, tree.meetings, state.counter)
-        meet(
-            kind, belief, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, state.counter
-        )  # fmt: skip
+        send_up(ADD if in_logs else MULTIPLY, tree, j, message, turned, belief, state.counter)
     elif in_logs:
         for start in range(first, first + clique.n_cells, n):
             for s in range(n):
@@ -229,14 +220,12 @@ def multiply_factors(tree, state):
     sound = True
     for f in range(tree.factors.shape[0]):
         factor = tree.factors[f]
-        clique = tree.cliques[factor.clique]
         top, least = set_potential(state.tables, factor.first, factor.n_cells, state.potentials)
         sound = sound and not np.isnan(top)
         state.least[factor.clique] *= least
-        meet(
-            MULTIPLY, state.belief, clique.first, ZERO, clique.n_cells, state.potentials, factor.first, f,
-            tree.meetings, state.counter,
-        )  # fmt: skip
+        meet_clique(
+            MULTIPLY, tree, factor.clique, state.belief, state.potentials, factor.first, f, state.counter
+        )
     # before messages find new bounds: a bound of 0 is a lost entry
     for j in range(tree.cliques.shape[0]):
         sound = sound and state.least[j] > 0.0
@@ -320,10 +309,7 @@ def update_factor(tree, state, f, delta):
         state.tables[at + k] += delta[k]
         if state.in_logs[0]:
             state.potentials[at + k] = delta[k]
-    meet(
-        kind, state.belief, clique.first, ZERO, clique.n_cells, state.potentials, at, f, tree.meetings,
-        state.counter,
-    )  # fmt: skip
+    meet_clique(kind, tree, j, state.belief, state.potentials, at, f, state.counter)
 
 
 @part
@@ -335,9 +321,7 @@ def factor_log_table(tree, state, f, out):
         focus_on(tree, state, j, KEPT)
     if not state.in_logs[0]:
         out[:] = 0.0
-        meet(
-            SUM, state.belief, clique.first, ZERO, clique.n_cells, out, ZERO, f, tree.meetings, state.counter
-        )  # fmt: skip
+        meet_clique(SUM, tree, j, state.belief, out, ZERO, f, state.counter)
         largest, sound = 0.0, True
         for k in range(out.shape[0]):
             sound = sound and out[k] >= 0.0
@@ -348,6 +332,4 @@ def factor_log_table(tree, state, f, out):
             return
         restart_in_logs(tree, state, j)
     out[:] = -np.inf
-    meet(
-        LOG_SUM, state.belief, clique.first, ZERO, clique.n_cells, out, ZERO, f, tree.meetings, state.counter
-    )  # fmt: skip
+    meet_clique(LOG_SUM, tree, j, state.belief, out, ZERO, f, state.counter)

@@ -6,7 +6,7 @@ Beside the fallback of `junction_tree` there are the sums of log tables that oth
 import numpy as np
 
 from pymc_mrf.kernels._jit import part
-from pymc_mrf.kernels.junction_trees.junction_tree_loops import ADD, SET, ZERO, meet, meet_factors
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import ADD, meet_factors, send_up
 
 
 @part
@@ -14,17 +14,6 @@ def add_factors(tree, tables, table, counter):
     """Overwrite the clique tables `table` (n_cells,) by the sums of their factors' `tables` (T,)."""
     table[:] = 0.0
     meet_factors(ADD, tree, table, tables, counter)
-
-
-@part
-def add_message(tree, j, message, turned, table, counter):
-    """Add clique j's message to its parent's table in `table` (n_cells,); `turned` is scratch."""
-    n_cliques, clique = tree.cliques.shape[0], tree.cliques[j]
-    parent, link = tree.cliques[clique.parent], tree.factors.shape[0] + j
-    meet(
-        SET, turned, ZERO, ZERO, clique.n_columns, message, ZERO, link + n_cliques, tree.meetings, counter
-    )  # fmt: skip
-    meet(ADD, table, parent.first, ZERO, parent.n_cells, turned, ZERO, link, tree.meetings, counter)
 
 
 @part
@@ -67,5 +56,5 @@ def collect(tree, tables, work):
         if clique.parent < 0:
             log_partition += work.message[0]
         else:
-            add_message(tree, j, work.message, work.total, work.conditional, work.counter)
+            send_up(ADD, tree, j, work.message, work.total, work.conditional, work.counter)
     return log_partition

@@ -83,76 +83,95 @@ def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
 
 
 @part
+def meet_clique(kind, tree, j, table, small, at, meeting, counter):
+    """Let all cells of clique j in `table` (n_cells,) meet those of the small table at `at`."""
+    clique = tree.cliques[j]
+    meet(kind, table, clique.first, ZERO, clique.n_cells, small, at, meeting, tree.meetings, counter)
+
+
+@part
 def meet_factors(kind, tree, table, tables, counter):
     """Let the clique tables `table` (n_cells,) meet the tables of all their factors, `tables` (T,)."""
     for f in range(tree.factors.shape[0]):
         factor = tree.factors[f]
-        clique = tree.cliques[factor.clique]
-        meet(
-            kind, table, clique.first, ZERO, clique.n_cells, tables, factor.first, f, tree.meetings, counter
-        )  # fmt: skip
+        meet_clique(kind, tree, factor.clique, table, tables, factor.first, f, counter)
+
+
+@part
+def turn_message(kind, tree, j, turned, at, message, counter):
+    """Let the message of clique j in the order of its parent's variables, `turned`, meet that in its own.
+
+    It begins at `at` of `turned` (cells,), and `message` is (largest separator,).
+    """
+    turn = tree.factors.shape[0] + tree.cliques.shape[0] + j
+    n = tree.cliques[j].n_columns
+    meet(kind, turned, at, ZERO, n, message, ZERO, turn, tree.meetings, counter)
+
+
+@part
+def send_up(kind, tree, j, message, turned, table, counter):
+    """Let the parent's table in `table` (n_cells,) meet clique j's `message`; `turned` is scratch.
+
+    `message` and `turned` (largest separator,).
+    """
+    turn_message(SET, tree, j, turned, ZERO, message, counter)
+    link = tree.factors.shape[0] + j
+    meet_clique(kind, tree, tree.cliques[j].parent, table, turned, ZERO, link, counter)
+
+
+@part
+def sum_parent(kind, tree, j, table, turned, message, counter):
+    """Sum the parent's table in `table` (n_cells,) onto the columns of clique j, into `message`.
+
+    `kind` is `SUM` or `LOG_SUM`; `turned` is scratch. `message` and `turned` (largest separator,).
+    """
+    n, link = tree.cliques[j].n_columns, tree.factors.shape[0] + j
+    turned[:n] = message[:n] = -np.inf if kind == LOG_SUM else 0.0
+    meet_clique(kind, tree, tree.cliques[j].parent, table, turned, ZERO, link, counter)
+    turn_message(kind, tree, j, turned, ZERO, message, counter)
+
+
+@part
+def meet_cell(kind, big, b, small, s):
+    """Cell b of `big` meets cell s of `small`."""
+    if kind == SET:
+        big[b] = small[s]
+    elif kind == MULTIPLY:
+        big[b] *= small[s]
+    elif kind == ADD:
+        big[b] += small[s]
+    elif kind == SUM:
+        small[s] += big[b]
+    else:
+        small[s] = log_add(small[s], big[b])
 
 
 @part
 def meet_run(kind, big, first, n, small, at, step):
     """Cell first + i meets cell at + i * step, for i < n."""
     b, s, n, step = np.uint64(first), np.uint64(at), np.uint64(n), np.uint64(step)
-    if kind == MULTIPLY:
-        if step == 1:
-            for i in range(n):
-                big[b + i] *= small[s + i]
-        elif step == 0:
-            for i in range(n):
-                big[b + i] *= small[s]
-        else:
-            for i in range(n):
-                big[b + i] *= small[s + i * step]
-    elif kind == SUM:
-        if step == 1:
-            for i in range(n):
-                small[s + i] += big[b + i]
-        elif step == 0:
-            total = 0.0
-            for i in range(n):
-                total += big[b + i]
-            small[s] += total
-        else:
-            for i in range(n):
-                small[s + i * step] += big[b + i]
-    elif kind == SET:
-        if step == 1:
-            for i in range(n):
-                big[b + i] = small[s + i]
-        else:
-            for i in range(n):
-                big[b + i] = small[s + i * step]
-    elif kind == ADD:
+    if step == 1:
         for i in range(n):
-            big[b + i] += small[s + i * step]
+            meet_cell(kind, big, b + i, small, s + i)
+    elif step == 0 and kind == SUM:  # in a register
+        total = 0.0
+        for i in range(n):
+            total += big[b + i]
+        small[s] += total
+    elif step == 0:
+        for i in range(n):
+            meet_cell(kind, big, b + i, small, s)
     else:
         for i in range(n):
-            small[s + i * step] = log_add(small[s + i * step], big[b + i])
+            meet_cell(kind, big, b + i, small, s + i * step)
 
 
 @part
 def meet_cells(kind, big, first, n, small, at, cells, spelt):
     """Cell first + i meets cell at + cells[spelt + i], for i < n; `cells` (all that are spelt out,)."""
     b, s, c, n = np.uint64(first), np.uint64(at), np.uint64(spelt), np.uint64(n)
-    if kind == MULTIPLY:
-        for i in range(n):
-            big[b + i] *= small[s + cells[c + i]]
-    elif kind == SUM:
-        for i in range(n):
-            small[s + cells[c + i]] += big[b + i]
-    elif kind == SET:
-        for i in range(n):
-            big[b + i] = small[s + cells[c + i]]
-    elif kind == ADD:
-        for i in range(n):
-            big[b + i] += small[s + cells[c + i]]
-    else:
-        for i in range(n):
-            small[s + cells[c + i]] = log_add(small[s + cells[c + i]], big[b + i])
+    for i in range(n):
+        meet_cell(kind, big, b + i, small, s + cells[c + i])
 
 
 @lean_summing

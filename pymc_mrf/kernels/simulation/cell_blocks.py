@@ -10,6 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.log_scores import draw_state
+from pymc_mrf.kernels.simulation.gibbs import add_edge
 from pymc_mrf.kernels.vector_sums import copy
 
 MOST_STATES = 64
@@ -38,43 +39,53 @@ class CellBlocks(NamedTuple):
     rows: np.ndarray
 
 
+@jit
+def joint_scores(own, members, place, edge_tables, graph, joint):
+    """Log scores `joint` (K ** g,) of the states of `members` (g,), by scores `own` (g, K) and their edges.
+
+    Node j of them has digit j of the joint state, the lowest first, and has that place in `place` (d,), which
+    is -1 elsewhere. The edges have log tables `edge_tables` (r, K, K).
+    """
+    size, n_states = 1, own.shape[1]
+    joint[0] = 0.0
+    for j in range(members.shape[0]):
+        i = members[j]
+        # the block of state 0 is overwritten last: the others are made from it
+        for a in range(n_states - 1, -1, -1):
+            first = a * size
+            for k in range(size):
+                joint[first + k] = joint[k] + own[j, a]
+            for l in range(graph.indptr[i], graph.indptr[i + 1]):
+                other, e = place[graph.neighbors[l]], graph.edge_ids[l]
+                if not 0 <= other < j:
+                    continue
+                stride = n_states**other
+                for k in range(first, first + size, stride):
+                    b = k // stride % n_states
+                    pair = edge_tables[e, a, b] if graph.edges[e, 0] == i else edge_tables[e, b, a]
+                    for s in range(stride):
+                        joint[k + s] += pair
+        size *= n_states
+
+
 @part
-def block_scores(joint, own, link, z, block, edge_tables, node_tables, position, graph):
+def block_scores(joint, own, z, block, edge_tables, node_tables, place, graph):
     """Log scores `joint` (K ** k,) of the states of the cells `block` (k,) given the rest of row `z` (d,).
 
-    Cell j of the block has digit j of the joint state, the lowest first. `own` (k or more, K) and `link`
-    (k or more, k or more) are scratch; `position` (d,) is -1 everywhere, and again on return. The log tables
-    are `edge_tables` (r, K, K) and `node_tables` (d, K).
+    `own` (k or more, K) is scratch; `place` (d,) is -1 everywhere, and again on return. The log tables are
+    `edge_tables` (r, K, K) and `node_tables` (d, K).
     """
-    k, n_states = block.shape[0], node_tables.shape[1]
-    for j in range(k):
-        position[block[j]] = j
-    for j in range(k):
+    for j in range(block.shape[0]):
+        place[block[j]] = j
+    for j in range(block.shape[0]):
         i = block[j]
-        link[j, :j] = -1
         copy(node_tables[i], own[j])
-        for a in range(graph.indptr[i], graph.indptr[i + 1]):
-            v, e = graph.neighbors[a], graph.edge_ids[a]
-            first = graph.edges[e, 0] == i
-            if position[v] < 0:
-                for s in range(n_states):
-                    own[j, s] += edge_tables[e, s, z[v]] if first else edge_tables[e, z[v], s]
-            elif position[v] < j:
-                link[j, position[v]] = 2 * e + (0 if first else 1)
-    for number in range(joint.shape[0]):
-        score, rest = 0.0, number
-        for j in range(k):
-            z[block[j]] = rest % n_states
-            rest //= n_states
-            score += own[j, z[block[j]]]
-            for l in range(j):
-                if link[j, l] >= 0:
-                    a, b = z[block[j]], z[block[l]]
-                    e = link[j, l] >> 1
-                    score += edge_tables[e, a, b] if link[j, l] % 2 == 0 else edge_tables[e, b, a]
-        joint[number] = score
-    for j in range(k):
-        position[block[j]] = -1
+        for l in range(graph.indptr[i], graph.indptr[i + 1]):
+            if place[graph.neighbors[l]] < 0:
+                add_edge(own[j], i, l, z[graph.neighbors[l]], edge_tables, graph)
+    joint_scores(own, block, place, edge_tables, graph, joint)
+    for j in range(block.shape[0]):
+        place[block[j]] = -1
 
 
 @jit
@@ -98,8 +109,7 @@ def cell_block_sweeps(x, blocks, edge_tables, node_tables, graph, n_sweeps, rng)
     n_states = node_tables.shape[2]
     most = np.diff(blocks.block_ptr).max()
     joint, own = np.empty(n_states**most), np.empty((most, n_states))
-    link = np.empty((most, most), dtype=np.int64)
-    position = np.full(x.shape[1], -1)
+    place = np.full(x.shape[1], -1)
     for chain in range(blocks.rows.shape[0]):
         c, first = blocks.rows[chain], blocks.chain_ptr[chain]
         n = blocks.chain_ptr[chain + 1] - first
@@ -110,7 +120,7 @@ def cell_block_sweeps(x, blocks, edge_tables, node_tables, graph, n_sweeps, rng)
             b = first + (step if step < n else 2 * (n - 1) - step)
             block = blocks.nodes[blocks.block_ptr[b] : blocks.block_ptr[b + 1]]
             scores = joint[: n_states ** block.shape[0]]
-            block_scores(scores, own, link, x[c], block, edges, nodes, position, graph)
+            block_scores(scores, own, x[c], block, edges, nodes, place, graph)
             number = draw_state(scores, rng)
             for j in range(block.shape[0]):
                 x[c, block[j]] = number % n_states

@@ -13,6 +13,7 @@ at 9 %. Numbers are float32. With n neighbours and u = 2 ** -24,
 - the logistic function has a relative error below 4e-7 in its smaller tail, an absolute one below 8e-8;
 - the smaller tail is compared with 31 random bits: another 2 ** -31 of absolute error.
 
+On the complete graph of 60 nodes this takes a fifth of the time of `states_gibbs`, which takes any tables.
 Not implemented: infinite weights; maintained local fields.
 """
 

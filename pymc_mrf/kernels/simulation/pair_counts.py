@@ -1,7 +1,7 @@
 """Counts of state pairs along the edges, over rows of data or many chains: what a pairwise field depends on.
 
-The edges are `edges` (r, 2). On bit-packed chains (`kernels.packed_gibbs`) a pair is counted by one
-population count per 64 chains.
+The edges are `edges` (r, 2). On bit-packed chains (`packed_states`) a pair is counted by one population count
+per 64 chains.
 """
 
 from typing import NamedTuple
@@ -49,7 +49,7 @@ def population_count(word):
 def pair_counts_packed(z, n_chains, edges, counts):
     """Count the state pairs of every edge over the chains in `z` (d, W) uint64, into `counts` (r, 2, 2).
 
-    Bits beyond `n_chains` are zero, as `packed_gibbs.pack` and `packed_sweeps` leave them.
+    Bits beyond `n_chains` are zero, as `packed_states.pack` and `packed_gibbs.packed_sweeps` leave them.
     """
     ones = np.empty(z.shape[0], dtype=np.int64)
     for i in range(z.shape[0]):
@@ -78,6 +78,19 @@ def pair_counts(x, edges, counts):
         z = x[c]
         for e in range(edges.shape[0]):
             counts[e, z[edges[e, 0]], z[edges[e, 1]]] += 1
+
+
+@jit
+def count_configurations(x, edges, edge_count, node_count):
+    """Count the states of all rows of `x` (n, d): of pairs, as `pair_counts`, and of nodes.
+
+    `edges` (r, 2); `edge_count` (r, K, K) and `node_count` (d, K) are overwritten.
+    """
+    pair_counts(x, edges, edge_count)
+    node_count[:] = 0
+    for c in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            node_count[i, x[c, i]] += 1
 
 
 @jit

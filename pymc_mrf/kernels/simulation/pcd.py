@@ -17,23 +17,11 @@ def tied_statistics(x, labels, edges, edge_statistic, out):
             out[c, labels[e]] += edge_statistic[x[c, edges[e, 0]], x[c, edges[e, 1]]]
 
 
-@jit
-def regularised_covariance(statistics, spread, covariance):
-    """Covariance of `statistics` (m, G), with diagonals raised to `spread`: `covariance` (G, G), in place.
+def regularised_covariance(statistics: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Covariance (G, G) of `statistics` (m, G), with diagonals raised to `spread` (G,).
 
-    `spread` (G,) keeps the matrix invertible when all particles agree on a statistic.
+    That keeps the matrix invertible when all particles agree on a statistic.
     """
-    m, n_groups = statistics.shape
-    mean = np.zeros(n_groups)
-    for c in range(m):
-        mean += statistics[c] / m
-    covariance[:] = 0.0
-    for c in range(m):
-        for g in range(n_groups):
-            for h in range(g + 1):
-                covariance[g, h] += (statistics[c, g] - mean[g]) * (statistics[c, h] - mean[h])
-    for g in range(n_groups):
-        for h in range(g + 1):
-            covariance[g, h] /= m
-            covariance[h, g] = covariance[g, h]
-        covariance[g, g] = max(1.05 * covariance[g, g], spread[g])
+    covariance = np.atleast_2d(np.cov(statistics, rowvar=False, bias=True))
+    np.fill_diagonal(covariance, np.maximum(1.05 * np.diagonal(covariance), spread))
+    return covariance

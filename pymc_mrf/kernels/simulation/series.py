@@ -12,7 +12,7 @@ Rows have parameters of their own, or share those of row 0: `eta` (T or 1, r), `
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import draw_state
+from pymc_mrf.kernels.log_scores import draw_state, log_sum
 
 
 @jit
@@ -31,22 +31,27 @@ def local_field(x, rows, i, eta, scores, arrows):
 
 
 @jit
+def fill_scores(log_p, table, scores, field):
+    """Write log potentials of a node in this local field into `log_p` (K,), by `table` and `scores` (K,)."""
+    for a in range(log_p.shape[0]):
+        log_p[a] = table[a] + scores[a] * field
+
+
+@jit
 def draw_rows(x, windows, eta, tables, scores, arrows, n_sweeps, rng):
     """Draw the rows of `x` (T, d) int8 that have a past, one after the other, in place.
 
     `windows` (m, 1 + L), `eta` (T or 1, r), `tables` (T or 1, d, K), `scores` (d, K). Each row takes
     `n_sweeps` sweeps over its nodes from the states in `x`: one is exact where there are no links.
     """
-    d, K = scores.shape
-    log_p = np.empty(K)
+    d, log_p = scores.shape[0], np.empty(scores.shape[1])
     for k in range(windows.shape[0]):
         t = windows[k, 0]
         own, table = eta[min(t, eta.shape[0] - 1)], tables[min(t, tables.shape[0] - 1)]
         for _ in range(n_sweeps):
             for i in range(d):
                 field = local_field(x, windows[k], i, own, scores, arrows)
-                for a in range(K):
-                    log_p[a] = table[i, a] + scores[i, a] * field
+                fill_scores(log_p, table[i], scores[i], field)
                 x[t, i] = draw_state(log_p, rng)
 
 
@@ -61,17 +66,6 @@ def fill_local_fields(x, windows, eta, scores, arrows, local):
         own = eta[min(t, eta.shape[0] - 1)]
         for i in range(x.shape[1]):
             local[t, i] = local_field(x, windows[k], i, own, scores, arrows)
-
-
-@jit
-def log_normaliser(table, scores, field):
-    """Log of the sum over states of exp(table + scores field); `table` and `scores` (K,)."""
-    top, total = -np.inf, 0.0
-    for a in range(table.shape[0]):
-        top = max(top, table[a] + scores[a] * field)
-    for a in range(table.shape[0]):
-        total += np.exp(table[a] + scores[a] * field - top)
-    return top + np.log(total)
 
 
 @jit
@@ -99,7 +93,7 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
 
     """
     K = scores.shape[1]
-    log_p = np.empty(K)
+    log_p, of_target = np.empty(K), np.empty(K)
     for c in range(cells.shape[0]):
         t, i = cells[c, 0], cells[c, 1]
         old = x[t, i]
@@ -118,7 +112,8 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
             for a in range(K):
                 if possible[i, a]:
                     field = local[row, j] + weight * (scores[i, a] - scores[i, old])
-                    log_p[a] += scores[j, state] * field - log_normaliser(table, scores[j], field)
+                    fill_scores(of_target, table, scores[j], field)
+                    log_p[a] += scores[j, state] * field - log_sum(of_target)
         new = draw_state(log_p, rng)
         if new == old:
             continue
@@ -150,12 +145,7 @@ def log_probability_of_row(x, rows, eta, table, scores, arrows, states, log_p):
                     log_p[s] += weight * scores[i, states[s, i]] * scores[j, states[s, j]]
         for s in range(S):
             log_p[s] += table[i, states[s, i]] + scores[i, states[s, i]] * field
-    top, total = -np.inf, 0.0
-    for s in range(S):
-        top = max(top, log_p[s])
-    for s in range(S):
-        total += np.exp(log_p[s] - top)
-    return log_p[own] - top - np.log(total)
+    return log_p[own] - log_sum(log_p)
 
 
 @jit

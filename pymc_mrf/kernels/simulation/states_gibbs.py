@@ -232,43 +232,11 @@ class StatesTables(NamedTuple):
 
 @jit
 def tabulate(edge_tables, node_tables, graph, n_draws):
-    """`StatesTables` of a field (log tables as below) for about `n_draws` draws of each node."""
+    """`StatesTables` of a field (log tables as above) for about `n_draws` draws of each node."""
     direct_cells = min(DIRECT, n_draws // DRAWS_PER_CELL)
     places, sizes = table_places(graph.indptr, node_tables.shape[1], direct_cells)
     thresholds, potentials = make_tables(places, sizes, edge_tables, node_tables, graph)
     return StatesTables(places, sizes, thresholds, potentials)
-
-
-@jit
-def gibbs_sweeps_states_blocked(x, edge_tables, node_tables, graph, n_sweeps, rng):
-    """Move every row of `x` by `n_sweeps` chromatic sweeps of the field, in place.
-
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices 0..K-1, one chain per row; the last block is filled up with chains that nobody sees.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-        Log potentials; -inf is allowed in chains whose states are possible.
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
-        Seeds the lanes; its only use.
-    """
-    tables = tabulate(edge_tables, node_tables, graph, x.shape[0] * n_sweeps)
-    sweep_blocks(x, tables, graph, n_sweeps, rng)
-
-
-@jit
-def sweep_blocks(x, tables, graph, n_sweeps, rng):
-    """Move every row of `x` (m, d) by sweeps of the field behind `StatesTables`, as above."""
-    z = np.zeros((x.shape[1], BLOCK), dtype=np.int8)
-    state = np.empty(STATE_SIZE, dtype=np.uint64)
-    seed_lanes(state, rng)
-    for first in range(0, x.shape[0], BLOCK):
-        load_block(x[first : first + BLOCK], z)
-        sweep_block(z, tables, graph, n_sweeps, state)
-        store_block(z, x[first : first + BLOCK])
 
 
 @jit
@@ -283,6 +251,15 @@ def store_blocks(z, x):
     """Rows of `x` (m, d) from blocks of columns `z` (blocks, d, BLOCK)."""
     for b in range(z.shape[0]):
         store_block(z[b], x[b * BLOCK : (b + 1) * BLOCK])
+
+
+@jit
+def sweep_rows(x, tables, graph, n_sweeps, rng):
+    """Move every row of `x` (m, d) int8 as `sweep_blocks` does, in place."""
+    blocks = np.zeros((-(-x.shape[0] // BLOCK), x.shape[1], BLOCK), dtype=np.int8)
+    load_blocks(x, blocks)
+    sweep_blocks(blocks, tables, graph, n_sweeps, rng)
+    store_blocks(blocks, x)
 
 
 @jit
@@ -314,8 +291,12 @@ def pack_blocks(z, n_chains, words):
 
 
 @jit
-def sweep_loaded(blocks, tables, graph, n_sweeps, rng):
-    """Move every chain of `blocks` (blocks, d, BLOCK) int8, one per column."""
+def sweep_blocks(blocks, tables, graph, n_sweeps, rng):
+    """Move every chain of `blocks` (blocks, d, BLOCK) int8, one per column, by sweeps in chromatic order.
+
+    Log potentials behind the `StatesTables` may be -inf if the states of chains are possible; `rng` seeds the
+    lanes, its only use.
+    """
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
     for z in blocks:

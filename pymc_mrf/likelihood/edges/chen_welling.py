@@ -17,7 +17,7 @@ from pymc_mrf.kernels.edges import persistent_langevin as langevin_kernels
 from pymc_mrf.kernels.edges import reversible_jump as jump_kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import allocate_coordinates
-from pymc_mrf.kernels.simulation import packed_gibbs
+from pymc_mrf.kernels.simulation import packed_states
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 
@@ -187,7 +187,7 @@ class PersistentChenWelling(ChenWellingEngine):
         self._n_sweeps = n_sweeps
         self._simulator = GibbsSimulator(graph, 2, n_particles)
         self.particles = np.zeros((n_particles, graph.n_nodes), dtype=np.int8)
-        self._packed = np.zeros((graph.n_nodes, packed_gibbs.n_words(n_particles)), dtype=np.uint64)
+        self._packed = np.zeros((graph.n_nodes, packed_states.n_words(n_particles)), dtype=np.uint64)
         self._mean, self._variance = np.empty((2, len(self._s)))
 
     def start(self, w, b, rng):
@@ -220,7 +220,7 @@ class PersistentChenWelling(ChenWellingEngine):
 
     def _observe(self, w, b, rng) -> None:
         self._sweep(w, b, self._n_sweeps, rng)
-        packed_gibbs.pack(self.particles, self._packed)
+        packed_states.pack(self.particles, self._packed)
         m = len(self.particles)
         langevin_kernels.feature_moments(
             self._packed, m, self._edges, self._y, self._mean, self._variance

@@ -154,7 +154,7 @@ class ParticleLikelihood(GroupEngine):
     def _sweep(self, n_sweeps: int, rng: np.random.Generator) -> None:
         """Gibbs sweeps of the states at the present parameters; the particles do not know of them yet."""
         edge_tables = (self._view.scale * self._view.edges.w)[:, None, None] * self.statistic
-        self._simulator.sweep_columns(self._z, edge_tables, self.node_tables, n_sweeps, rng)
+        self._simulator.sweep(self._z.T, edge_tables, self.node_tables, n_sweeps, rng)
 
     def _resample(self, rng: np.random.Generator) -> None:
         """Resample the states of the particles by their weights, and sweep; as `_sweep`."""

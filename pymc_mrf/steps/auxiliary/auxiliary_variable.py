@@ -306,6 +306,4 @@ def _estimate(
         )
     statistics = np.empty((N_PARTICLES, graph.n_edges))
     pcd.tied_statistics(particles, labels, graph.edges, statistic, statistics)
-    information = np.empty((graph.n_edges, graph.n_edges))
-    pcd.regularised_covariance(statistics, 0.5 * mean * (1.0 - mean), information)
-    return eta, information
+    return eta, pcd.regularised_covariance(statistics, 0.5 * mean * (1.0 - mean))

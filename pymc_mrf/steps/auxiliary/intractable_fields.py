@@ -20,7 +20,8 @@ from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood, pseudo_likelihood
 from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
-from pymc_mrf.kernels.simulation.configuration_counts import count_cells, count_configurations
+from pymc_mrf.kernels.factor_cells import count_cells
+from pymc_mrf.kernels.simulation.pair_counts import count_configurations
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.common.held_data import HeldData

@@ -24,7 +24,7 @@ from pymc_mrf.graph.lattice_partition import lattice_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.graph.tying_factors import tying_factors
-from pymc_mrf.kernels.estimates.factor_pseudo_likelihood import present_cells
+from pymc_mrf.kernels.factor_cells import present_cells
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.steps.common.model_field import ModelField
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs

@@ -9,7 +9,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import persistent_langevin as kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import density_of
-from pymc_mrf.kernels.simulation import packed_gibbs
+from pymc_mrf.kernels.simulation import packed_states
 from pymc_mrf.likelihood.edges.chen_welling import ExactChenWelling
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from tests.reference import reversible_jump as twin
@@ -34,8 +34,8 @@ def case(states=(0, 1)):
 @pytest.mark.parametrize("m", [2, 70, 600])
 def test_moments_of_packed_chains(states, m, rng):
     x = rng.integers(2, size=(m, 5)).astype(np.int8)
-    z = np.zeros((5, packed_gibbs.n_words(m)), dtype=np.uint64)
-    packed_gibbs.pack(x, z)
+    z = np.zeros((5, packed_states.n_words(m)), dtype=np.uint64)
+    packed_states.pack(x, z)
     edges = np.array([(0, 1), (3, 2), (4, 0)])
     mean, variance = np.empty((2, 8))
     kernels.feature_moments(z, m, edges, np.array(states, dtype=float), mean, variance)
@@ -116,6 +116,7 @@ def chain_of(engine, prior, step, k, rng, negate):
 
 
 @pytest.mark.parametrize("negate", [True, False])
+@pytest.mark.ordinary("True")
 def test_exact_moves_leave_the_posterior_of_the_values_invariant(negate, rng):
     """Two present edges against a sum over a grid; without the turn at rejections it fails."""
     field, engine, prior = case()

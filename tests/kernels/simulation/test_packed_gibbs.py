@@ -10,6 +10,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.simulation import packed_gibbs as pg
+from pymc_mrf.kernels.simulation import packed_states
 from tests.reference import enumeration
 from tests.reference import packed_gibbs as reference
 from tests.statistics import assert_frequencies, chi_square_pvalue
@@ -32,7 +33,7 @@ def random_tables(graph, rng, scale=1.0):
     return scale * rng.normal(size=(graph.n_edges, 2, 2)), scale * rng.normal(size=(graph.n_nodes, 2))
 
 
-def prepare(graph, edge_tables, node_tables, rng, n_chains=pg.BLOCK):
+def prepare(graph, edge_tables, node_tables, rng, n_chains=packed_states.BLOCK):
     plan = pg.plan(graph.arrays)
     tables = pg.allocate(plan, n_chains)
     pg.fill_tables(tables, edge_tables, node_tables, graph.arrays, plan)
@@ -43,10 +44,10 @@ def prepare(graph, edge_tables, node_tables, rng, n_chains=pg.BLOCK):
 
 def run(x, graph, edge_tables, node_tables, n_sweeps, rng):
     plan, tables, state = prepare(graph, edge_tables, node_tables, rng, len(x))
-    z = np.empty((graph.n_nodes, pg.n_words(len(x))), dtype=np.uint64)
-    pg.pack(x, z)
+    z = np.empty((graph.n_nodes, packed_states.n_words(len(x))), dtype=np.uint64)
+    packed_states.pack(x, z)
     pg.packed_sweeps(z, plan, tables, n_sweeps, state)
-    pg.unpack(z, x)
+    packed_states.unpack(z, x)
 
 
 def counts_of(x):
@@ -112,14 +113,14 @@ def test_drawn_bits_are_comparisons_of_random_words_with_thresholds(rng):
     edge_tables, node_tables = random_tables(graph, rng)
     plan, tables, state = prepare(graph, edge_tables, node_tables, rng)
     lanes = [[int(word) for word in state[j :: pg.N_WORDS]] for j in range(pg.N_WORDS)]
-    x = rng.integers(0, 2, size=(pg.BLOCK, graph.n_nodes)).astype(np.int8)
+    x = rng.integers(0, 2, size=(packed_states.BLOCK, graph.n_nodes)).astype(np.int8)
     expected = x.astype(int)
     z = np.empty((graph.n_nodes, pg.N_WORDS), dtype=np.uint64)
-    pg.pack(x, z)
+    packed_states.pack(x, z)
     edges, order, known = graph.edges.tolist(), graph.arrays.order.tolist(), {}
     for _ in range(15):
         pg.packed_sweeps(z, plan, tables, 1, state)
-        pg.unpack(z, x)
+        packed_states.unpack(z, x)
         reference.sweep(expected, edges, order, edge_tables, node_tables, lanes, known)
         np.testing.assert_array_equal(x, expected)
 
@@ -221,8 +222,8 @@ def test_equal_seeds_equal_chains(rng):
 @pytest.mark.parametrize("d", [1, 7, 130])
 def test_packing_makes_a_round_trip(m, d, rng):
     x = rng.integers(0, 2, size=(m, d)).astype(np.int8)
-    z = np.empty((d, pg.n_words(m)), dtype=np.uint64)
-    pg.pack(x, z)
+    z = np.empty((d, packed_states.n_words(m)), dtype=np.uint64)
+    packed_states.pack(x, z)
     chains = np.arange(64 * z.shape[1], dtype=np.uint64)
     states = (z[:, chains // 64] >> chains % 64) & np.uint64(1)
     np.testing.assert_array_equal(states[:, :m], x.T)
@@ -231,5 +232,5 @@ def test_packing_makes_a_round_trip(m, d, rng):
     exists = (last[chains[:512] // 64] >> chains[:512] % 64) & np.uint64(1)
     np.testing.assert_array_equal(exists, chains[-512:] < m)
     back = np.full_like(x, 9)
-    pg.unpack(z, back)
+    packed_states.unpack(z, back)
     np.testing.assert_array_equal(back, x)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.simulation import packed_gibbs
+from pymc_mrf.kernels.simulation import packed_states
 from pymc_mrf.kernels.simulation.pair_counts import pair_counts, pair_counts_packed, population_count
 
 
@@ -17,8 +17,8 @@ def test_population_counts(rng):
 def test_packed_counts_are_counts_of_rows(m, rng):
     graph = builders.grid(3, 3)
     x = (rng.random((m, 9)) < 0.3).astype(np.int8)
-    z = np.empty((9, packed_gibbs.n_words(m)), dtype=np.uint64)
-    packed_gibbs.pack(x, z)
+    z = np.empty((9, packed_states.n_words(m)), dtype=np.uint64)
+    packed_states.pack(x, z)
     rows, packed = np.empty((2, graph.n_edges, 2, 2), dtype=np.int64)
     pair_counts(x, graph.edges, rows)
     pair_counts_packed(z, m, graph.edges, packed)

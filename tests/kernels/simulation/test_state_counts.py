@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.kernels.simulation import packed_gibbs, state_counts, states_gibbs
+from pymc_mrf.kernels.simulation import packed_states, state_counts, states_gibbs
 
 EDGES = np.array([[0, 1], [2, 1], [0, 2]])
 
@@ -31,7 +31,7 @@ def test_moments_are_those_of_the_shares(n_states, n_chains, n_sweeps, rng):
         states[:] = 0
         for words, now in zip(states, x[done:], strict=False):
             for a in range(1, n_states):
-                packed_gibbs.pack_columns((now == a).view(np.int8), words[a - 1])
+                packed_states.pack_columns((now == a).view(np.int8), words[a - 1])
         state_counts.count_states(counters, EDGES)
     of_nodes, of_pairs = np.empty((2, 3, n_states)), np.empty((2, 3, n_states, n_states))
     state_counts.fill_moments(counters, EDGES, n_chains, n_sweeps, of_nodes, of_pairs)
@@ -56,5 +56,5 @@ def test_blocks_of_chains_are_packed_without_missing_chains(n_chains, rng):
     states_gibbs.pack_blocks(z, n_chains, words)
     expected = np.zeros_like(words)
     for a in range(1, 4):
-        packed_gibbs.pack_columns((x == a).view(np.int8), expected[a - 1])
+        packed_states.pack_columns((x == a).view(np.int8), expected[a - 1])
     np.testing.assert_array_equal(words, expected)

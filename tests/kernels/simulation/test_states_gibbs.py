@@ -13,7 +13,11 @@ from tests.statistics import assert_frequencies, chi_square_pvalue
 # node 0 has seven neighbours: for three states 3 ** 7 is too much for a table of thresholds
 HUB = PairwiseGraph(range(9), [(i, 0) for i in range(1, 5)] + [(0, 5), (0, 6), (0, 7), (2, 1), (3, 5)])
 SMALL = PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)])
-sweeps = states_gibbs.gibbs_sweeps_states_blocked
+
+
+def sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
+    tables = states_gibbs.tabulate(edge_tables, node_tables, graph, len(x) * n_sweeps)
+    states_gibbs.sweep_rows(x, tables, graph, n_sweeps, rng)
 
 
 @pytest.mark.parametrize("n_states", [2, 3, 20])

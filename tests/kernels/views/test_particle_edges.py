@@ -144,6 +144,7 @@ def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
 
 @EACH
 @pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.ordinary("True-Boltzmann", "False-Ising", "True-own scores")
 def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
     engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
     field, particles = engine.view.field, engine._particles

@@ -108,6 +108,15 @@ def recommended(message):
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("make", MODELS)
+@pytest.mark.ordinary(
+    "plain-small",
+    "plain-wide",
+    "covariate-small",
+    "biases_of_something_else-wide",
+    "discrete-small",
+    "hidden_parent-wide",
+    "difference-wide",
+)
 def test_no_refusal_recommends_what_is_refused(make, graph):
     said = {likelihood: refusal(make, GRAPHS[graph], likelihood) for likelihood in LIKELIHOODS}
     assert said["path"] and said["pseudo"] == ""

@@ -73,6 +73,7 @@ def test_without_the_correction_the_posterior_is_another():
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.ordinary("exact")
 def test_random_biases(likelihood):
     x = boltzmann_data(60, 3, TRIANGLE.edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
     w, b = draws_of(random_bias_model(x, likelihood=likelihood), ["w", "b"], 2000)

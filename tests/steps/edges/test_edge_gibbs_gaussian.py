@@ -182,6 +182,7 @@ def missing_posterior(x, p):
     return odds / (1 + odds), odds / (1 + odds) * first / mass
 
 
+@pytest.mark.slow
 def test_missing_cells():
     import arviz as az
 

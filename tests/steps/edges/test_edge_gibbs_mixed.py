@@ -143,6 +143,7 @@ def test_few_rows_fill_the_cone(n, likelihood):
     assert np.abs(w[..., 2]).max() > 0.9 * limits[2]
 
 
+@pytest.mark.slow
 def test_one_row_with_everything_random():
     kinds, graph, x, *_ = case_of("Gaussian binary Gaussian", 1)
     w, _, log_diagonal = draws_of(model_of(kinds, graph, x), NAMES, 300)

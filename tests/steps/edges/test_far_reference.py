@@ -65,6 +65,7 @@ def error(seed: int, distance: float) -> tuple[float, float]:
     return float(np.std(gaps)), min(shares)
 
 
+@pytest.mark.slow
 def test_a_far_reference_errs_more_although_its_weights_are_even():
     """By enumeration, over some seeds; so its distance has to be told by itself."""
     near, far = (np.array([error(seed, distance) for seed in range(4)]) for distance in (0.0, 3.0))

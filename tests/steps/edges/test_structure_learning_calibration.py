@@ -343,6 +343,7 @@ def test_a_draw_of_the_posterior_stays_one(declare):
 
 
 @pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
 def test_random_p_on_all_structures_of_four_nodes(likelihood):
     x, bias = some_data(80), np.array([-0.5, 0.3, 0.2, -0.4])
     with pm.Model() as model:

@@ -66,6 +66,7 @@ def simulate(step, model, n_draws=60):
     return said, "" if said["warning"] is None else str(said["warning"])
 
 
+@pytest.mark.slow
 def test_a_far_reference_and_a_small_sample_are_told_of(monkeypatch):
     """With the remedy; a near one is not."""
     near = np.array([1.0, 1.0, 0.5, 0.5, 1.0])
