@@ -18,6 +18,7 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     factor_log_table,
     update_factor,
 )
+from pymc_mrf.kernels.log_scores import log_sum
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
@@ -145,18 +146,19 @@ def explained_at_zero(log_p, c, s, n):
 
 
 @lean
+def normalise_logs(log_p):
+    """Divide the probabilities whose logs are `log_p` (K K,) by their sum."""
+    norm = log_sum(log_p)
+    for k in range(log_p.shape[0]):
+        log_p[k] -= norm
+
+
+@lean
 def subtract_edge(x, c, log_p):
     """Normalised logs of the pair without its edge, from logs with it, `log_p` (K K,), in place."""
-    top = -np.inf
     for k in range(c.shape[0]):
         log_p[k] -= x * c[k]
-        top = max(top, log_p[k])
-    mass = 0.0
-    for k in range(c.shape[0]):
-        mass += np.exp(log_p[k] - top)
-    top += np.log(mass)
-    for k in range(c.shape[0]):
-        log_p[k] -= top
+    normalise_logs(log_p)
 
 
 @lean
