@@ -136,9 +136,8 @@ def minimise_expected_vi(labels: np.ndarray, rng: np.random.Generator) -> tuple[
         return float(vi_rows(grouping, labels).mean())
 
     some = np.ascontiguousarray(labels[:: -(-len(labels) // SEARCHED_ROWS)])
-    candidates = list(np.unique(rank_labels(np.concatenate(starts)), axis=0))
-    expected = [improve(grouping, some) for grouping in candidates]
-    best = candidates[int(np.argmin(expected))]
+    groupings = np.unique(rank_labels(np.concatenate(starts)), axis=0)
+    best = groupings[np.argmin([improve(grouping, some) for grouping in groupings])]
     return best, improve(best, labels)
 
 
