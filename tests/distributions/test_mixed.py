@@ -109,7 +109,7 @@ def assert_draws(x, theta, is_right=True):
 
 
 def test_draws():
-    x = rows(4000)
+    x = pm.draw(field(size=(4000,)), random_seed=1)
     assert_draws(x, THETA)
     other = THETA.copy()
     other[: len(WEIGHT)] *= 0.5  # negative control
