@@ -138,6 +138,7 @@ def test_compiled_functions_are_those_of_python():
     assert one[1].shape == two[1].shape == (5,)
 
 
+@pytest.mark.slow
 def test_predictive_draws():
     x = rows(40)
     with model_of(x) as model:
