@@ -97,6 +97,7 @@ def test_other_slabs(name):
         assert abs(w[..., k].mean() - mean[k]) < Z * float(az.mcse(w[..., k]))
 
 
+@pytest.mark.slow
 def test_without_the_correction_the_posterior_is_another():
     """Few data, which leave the odds of presence to a slab whose integral a parabola does not tell."""
     slab, log_slab = SLABS["Cauchy"]

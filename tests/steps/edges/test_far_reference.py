@@ -85,7 +85,8 @@ def warned(model: pm.Model, step) -> tuple[float, str]:
     return float(np.sqrt(np.mean(np.square(distances[50:])))), str(said["warning"] or "")
 
 
-@pytest.mark.parametrize("seed", [0, slow(1), slow(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("groups", [False, True])
 @pytest.mark.parametrize("distance", [0.0, 3.0])
 def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch):
