@@ -18,7 +18,6 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     factor_log_table,
     update_factor,
 )
-from pymc_mrf.kernels.log_scores import log_sum
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
@@ -148,7 +147,12 @@ def explained_at_zero(log_p, c, s, n):
 @lean
 def normalise_logs(log_p):
     """Divide the probabilities whose logs are `log_p` (K K,) by their sum."""
-    norm = log_sum(log_p)
+    top, mass = -np.inf, 0.0
+    for k in range(log_p.shape[0]):
+        top = max(top, log_p[k])
+    for k in range(log_p.shape[0]):
+        mass += np.exp(log_p[k] - top)
+    norm = top + np.log(mass)
     for k in range(log_p.shape[0]):
         log_p[k] -= norm
 
