@@ -23,5 +23,8 @@ def send(messages, p, parent, link):
 
 
 @by_type
-def draw(messages, p, z, i, rng):
-    """Draw node i at position p by what is known of it, into `z`; what is known may be lost."""
+def draw(messages, p, link, z, j, i, rng):
+    """Draw node i at position p given the state of its parent j by `link`, into `z`.
+
+    A root has the link -1. What is known of the node may be lost.
+    """

@@ -93,9 +93,8 @@ def filter_block(messages, z, forest, b, row):
 def draw_block(messages, z, forest, b, rng):
     """Draw block b from the roots to the leaves into `z`, after `filter_block`; the messages are lost."""
     for p in range(forest.block_ptr[b + 1] - 1, forest.block_ptr[b] - 1, -1):
-        if forest.parent[p] >= 0:
-            absorb(messages, p, forest.parent_link[p], z, forest.nodes[forest.parent[p]])
-        draw(messages, p, z, forest.nodes[p], rng)
+        j = forest.nodes[max(forest.parent[p], 0)]  # any node, for a root
+        draw(messages, p, forest.parent_link[p], z, j, forest.nodes[p], rng)
 
 
 @jit

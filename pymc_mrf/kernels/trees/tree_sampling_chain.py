@@ -69,9 +69,12 @@ def send_odds(messages, p, parent, link):
 
 
 @draw.register(ChainOdds)
-def draw_by_odds(messages, p, z, i, rng):
-    """Draw by the odds."""
-    q = messages.odds[p]
+def draw_by_odds(messages, p, link, z, j, i, rng):
+    """Draw by the odds, which are not stored again: that would take a tenth longer."""
+    q, ratio = messages.odds[p], messages.ratio
+    if link >= 0:
+        up = q * ratio[table_of(link, ratio.shape[0])]
+        q = up if z[j] else q
     z[i] = rng.random() * (1.0 + q) < q
 
 
@@ -129,8 +132,10 @@ def send_weights(messages, p, parent, link):
 
 
 @draw.register(ChainAgreement, ChainScaled)
-def draw_by_weights(messages, p, z, i, rng):
+def draw_by_weights(messages, p, link, z, j, i, rng):
     """Draw by the weights, which are cumulated."""
+    if link >= 0:
+        absorb(messages, p, link, z, j)
     nu, total = messages.nu, 0.0
     n_states = nu.shape[1]
     for a in range(n_states):

@@ -67,6 +67,8 @@ def send_logs(messages, p, parent, link):
 
 
 @draw.register(ChainLogs)
-def draw_by_logs(messages, p, z, i, rng):
+def draw_by_logs(messages, p, link, z, j, i, rng):
     """Draw by the logs."""
+    if link >= 0:
+        absorb(messages, p, link, z, j)
     z[i] = draw_state(messages.nu[p], rng)

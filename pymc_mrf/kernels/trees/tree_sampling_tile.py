@@ -107,8 +107,10 @@ def send_odds_of_tile(messages, p, parent, link):
 
 
 @draw.register(TileOdds)
-def draw_tile_by_odds(messages, p, z, i, rng):
+def draw_tile_by_odds(messages, p, link, z, j, i, rng):
     """Draw by the odds."""
+    if link >= 0:
+        absorb(messages, p, link, z, j)
     odds, u = messages.odds, messages.uniforms.u
     first = take_uniform(messages.uniforms, odds.shape[1])
     for c in range(odds.shape[1]):
@@ -159,8 +161,10 @@ def send_weights_of_tile(messages, p, parent, link):
 
 
 @draw.register(TileScaled)
-def draw_tile_by_weights(messages, p, z, i, rng):
+def draw_tile_by_weights(messages, p, link, z, j, i, rng):
     """Draw by the weights, which are cumulated."""
+    if link >= 0:
+        absorb(messages, p, link, z, j)
     nu, cumulated, u = messages.nu, messages.total, messages.uniforms.u
     n_states, T = nu.shape[1], nu.shape[2]
     for c in range(T):
