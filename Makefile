@@ -5,6 +5,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+# what is imported is compiled then, which is a part of what is installed
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
 OLDEST := .venv-oldest
 OLD_TESTS := tests/kernels/test_jit.py tests/runs/test_pymc_names.py tests/test_package.py
 OLD_TESTS += "tests/steps/test_contract.py::test_state_round_trip[pseudo groups]"
@@ -22,7 +24,7 @@ help:
 	@echo "make bench  print speed ratios"
 	@echo "make docs   build the documentation"
 
-$(VENV)/base: pyproject.toml
+$(VENV)/demo: pyproject.toml
 	@python=$$($(FIND_PYTHON)); \
 	if [ -z "$$python" ]; then \
 		echo "pymc-mrf needs Python >= 3.12, and none was found on the PATH."; \
@@ -30,7 +32,11 @@ $(VENV)/base: pyproject.toml
 		exit 1; \
 	fi; \
 	$$python -m venv $(VENV) || { echo "Creating $(VENV) failed: is the venv module of $$python installed?"; exit 1; }
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) --editable '.[plots]'
+	@touch $@
+
+$(VENV)/base: $(VENV)/demo
+	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
 # pip takes the newest of what is allowed, uv the oldest that has a wheel
@@ -44,14 +50,14 @@ $(OLDEST)/base: pyproject.toml | $(VENV)/base
 	@touch $@
 
 $(VENV)/bench: $(VENV)/base
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(INSTALL) --editable '.[bench]'
 	@touch $@
 
 $(VENV)/docs: $(VENV)/base
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(INSTALL) --editable '.[docs]'
 	@touch $@
 
-demo: $(VENV)/base
+demo: $(VENV)/demo
 	$(RUN) examples/quickstart.py
 
 test: $(VENV)/base

@@ -8,6 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
+from tests.marks import NOT_FOUND
 from tests.numba_cache import cache_folder
 
 # read when numba is imported, and so before any import of the package; processes started from here inherit it
@@ -21,6 +22,16 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.option.loadscopereorder = False  # workers take files in the order below
+
+
+def pytest_itemcollected(item):
+    """Cases of a test that its mark `ordinary` does not name are slow."""
+    ordinary = item.get_closest_marker("ordinary")
+    if ordinary:
+        not_found = item.config.stash.setdefault(NOT_FOUND, {})
+        not_found.setdefault(item.nodeid.partition("[")[0], set(ordinary.args)).discard(item.callspec.id)
+        if item.callspec.id not in ordinary.args:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(trylast=True)  # deselected tests are gone

@@ -12,6 +12,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from tests.marks import NOT_FOUND
 
 ROOT = Path(__file__).parent.parent
 NO_VERB = re.compile(
@@ -55,6 +56,11 @@ def test_helpers_of_tests_are_in_modules_of_their_own():
     assert [p.name for p in files if of_tests.search(p.read_text(encoding="utf-8"))] == []
     for line in ("from tests.test_a import b", "from tests import test_a as a", "import tests.test_a"):
         assert of_tests.search(line)
+
+
+def test_ordinary_cases_exist(request):
+    """A name that is wrong would leave its case to the slow tests."""
+    assert not any(request.config.stash.get(NOT_FOUND, {}).values())
 
 
 def test_public_names_exist_and_are_documented():

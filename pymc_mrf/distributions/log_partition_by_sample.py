@@ -7,7 +7,7 @@ from pytensor.gradient import disconnected_type
 from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.kernels.views import monte_carlo_edges as kernels
+from pymc_mrf.kernels.views import log_partition_by_sample as kernels
 from pymc_mrf.likelihood.edges.edge_field import features_at, features_of, lift_of
 from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
 
@@ -25,7 +25,7 @@ class LogPartitionBySample(NumbaOp, Op):
         return [pt.dscalar(), pt.dvector()]
 
     def implementation(self, jit):
-        """Evaluate by the view of the edge sampler: all edges active, no data."""
+        """Weigh the sample as the view of the edge sampler does."""
 
         def log_partition(natural, *arrays):
             gradient = np.zeros(natural.shape[0])
@@ -61,6 +61,7 @@ def log_partition_by_sample(op, parameters):
         plain.place,
         plain.gap,
         plain.excess,
+        plain.apart,
         np.concatenate([plain.reach, node_limits(G, graph.n_nodes)]),
     ]
     # shared, so that no graph contains, compares or compiles them

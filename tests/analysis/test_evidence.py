@@ -120,6 +120,7 @@ def prior_of_partitions(rate):
 
 
 @pytest.mark.parametrize("rate", [1.0, 3.0])
+@pytest.mark.ordinary("3.0")
 def test_clusterings_against_one_cluster(rng, rate):
     p = np.array([0.3, 0.4, 0.05, 0.2, 0.05])
     idata, prior = clustered(rng, p), prior_of_partitions(rate)

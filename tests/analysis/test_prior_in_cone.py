@@ -33,6 +33,7 @@ def agrees(draws, expected, error=0.0):
     return abs(float(draws.mean()) - expected) < Z * np.hypot(float(az.mcse(draws.values)), error)
 
 
+@pytest.mark.slow
 def test_one_edge_of_a_known_diagonal():
     pair = pmrf.graphs.complete(2)
     with pm.Model() as model:

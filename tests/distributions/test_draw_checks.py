@@ -45,6 +45,7 @@ def test_negative_couplings_of_a_bipartite_graph_are_positive_ones_turned(family
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_a_first_order_transition_is_told_of_where_the_draw_is_made():
     rv = pmrf.Potts.dist(1.5, graph=pmrf.graphs.grid(32, 32), n_states=10, size=(3,))
     with pytest.warns(UserWarning, match=COMPLAINT.format("Potts")) as found:
@@ -53,6 +54,7 @@ def test_a_first_order_transition_is_told_of_where_the_draw_is_made():
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_warnings_can_be_errors():
     with pytest.raises(UserWarning, match=COMPLAINT.format("Ising")):
         pm.draw(pmrf.Ising.dist(glass(), graph=GRID), random_seed=1)

@@ -90,6 +90,7 @@ def test_gradients_by_finite_differences(rng):
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_draws_match_enumeration_in_numba_and_python(rng):
     rvs = [
         field(HARD, likelihood="exact", size=(3000,)),

@@ -165,6 +165,7 @@ def test_integers_are_measurements_and_weights_repeat_rows():
     np.testing.assert_array_equal(value_of(model.rvs_to_values[model["x"]]), expected)
 
 
+@pytest.mark.slow
 def test_fewer_rows_than_nodes_and_predictive_draws():
     with model_of(rows(2)) as model:
         idata = pm.sample(20, tune=20, chains=2, cores=1, **FAST)

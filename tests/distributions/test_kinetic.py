@@ -42,6 +42,7 @@ def data(family, n, rng):
 
 @pytest.mark.parametrize("kind", ["arrows", "pseudo", "exact"])
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.ordinary("boltzmann-arrows", "ising-exact", "ordinal-pseudo")
 def test_log_probability_and_gradient(name, kind, rng):
     family, options = FAMILIES[name]
     links = [] if kind == "arrows" else [*LINKS, (1, 2)]

@@ -109,7 +109,7 @@ def assert_draws(x, theta, is_right=True):
 
 
 def test_draws():
-    x = rows(4000)
+    x = pm.draw(field(size=(4000,)), random_seed=1)
     assert_draws(x, THETA)
     other = THETA.copy()
     other[: len(WEIGHT)] *= 0.5  # negative control
@@ -138,6 +138,7 @@ def test_compiled_functions_are_those_of_python():
     assert one[1].shape == two[1].shape == (5,)
 
 
+@pytest.mark.slow
 def test_predictive_draws():
     x = rows(40)
     with model_of(x) as model:

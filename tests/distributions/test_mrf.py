@@ -63,7 +63,9 @@ def assert_draws(draws, rv):
     assert_frequencies(counts, p)
 
 
-NUMBA = pytest.param("ising", "particles", marks=pytest.mark.compiled, id="ising-particles-numba")
+NUMBA = pytest.param(
+    "ising", "particles", marks=[pytest.mark.compiled, pytest.mark.slow], id="ising-particles-numba"
+)
 """Others are drawn by numba in the tests of two graphs and of Potts and ordinal fields."""
 
 
@@ -351,6 +353,7 @@ def test_isolated_and_disconnected_nodes_are_fine():
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_nuts_under_the_exact_likelihood_has_the_exact_posterior():
     """One shared coupling: the posterior on a grid of its values, every configuration enumerated."""
     x = pm.draw(Ising.dist(0.3, graph=GRAPH, size=(30,)), random_seed=5)

@@ -122,6 +122,7 @@ DRAWS = np.random.default_rng(5).normal(0.0, 1.5, (2, 3, 8))
 
 
 @pytest.mark.parametrize("names", [*((name,) for name in FIELDS), ("ising", "potts")], ids="+".join)
+@pytest.mark.ordinary("agreement", "boltzmann", "weight by row", "ordinal", "factor graph by row")
 def test_probability_of_the_observed_cells(names):
     observed = {name: data(name) for name in names}
     model = observed_model(observed)
@@ -165,6 +166,9 @@ def test_samplers_move_through_the_density_of_all_cells():
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
 @pytest.mark.parametrize("likelihood", ["pseudo", "particles"])
 @pytest.mark.parametrize("kind", ["complete", "pm.Data", "missing cells", "missing rows"])
+@pytest.mark.ordinary(
+    "complete-pseudo", "pm.Data-particles", "missing cells-particles", "missing rows-pseudo"
+)
 def test_what_is_no_probability_is_nan(likelihood, kind):
     x = data("boltzmann")
     if kind == "missing rows":

@@ -199,6 +199,7 @@ def test_leading_dimensions_are_those_of_rows(likelihood, rng):
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_draws_match_enumeration_in_numba_and_python(rng):
     """Numba draws those from sweeps of the last form; its exact draws are tested with Potts fields."""
     forms = ["own states", "own scores", "own scores", "own states"]

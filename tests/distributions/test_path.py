@@ -114,6 +114,7 @@ def densities_at(likelihoods, makes):
         weighted_ising_in_a_field,
     ],
 )
+@pytest.mark.ordinary("ising", "weighted_ising")
 def test_density_is_the_exact_one_within_its_error(make):
     with pm.Model() as model:
         error = error_of(field_node(make("path")).op.path)

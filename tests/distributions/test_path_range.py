@@ -50,6 +50,7 @@ def test_a_prior_that_was_moved_below_zero_is_refused(route):
 
 
 @pytest.mark.parametrize("options", [{"observed": None}, {"field": 0.1}, {"observed": X[0]}])
+@pytest.mark.ordinary("options0", "options1")
 def test_all_fields_with_a_path_are_looked_at(options):
     built = model(**options)
     built.logp()

@@ -57,6 +57,9 @@ def by_row(model, point):
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.__name__)
+@pytest.mark.ordinary(
+    "ising-exact", "boltzmann-pseudo", "potts-exact", "ordinal-pseudo", "factors-exact"
+)
 def test_the_log_likelihood_is_the_weighted_sum_over_the_table(field, likelihood, rng):
     """`pm.Data` are evaluated row by row: the same rows, the same gradient."""
     point = {"w": rng.normal(size=4)}

@@ -36,6 +36,7 @@ COMPOSED = {
 
 
 @pytest.mark.parametrize("name", COMPOSED)
+@pytest.mark.ordinary("LogitNormal", "Truncated", "Mixture", "HalfStudentT", "CustomDist")
 def test_density_draws_and_support_agree_with_pymc(name, rng):
     given = COMPOSED[name]()
     scalar = ScalarDistribution(given, "base")

@@ -42,6 +42,7 @@ def data(family, n, rng):
 
 @pytest.mark.parametrize("groups", [None, [7, 3, 7, 3, 3, 7]], ids=["free", "tied"])
 @pytest.mark.parametrize(("name", "n_states"), FAMILIES)
+@pytest.mark.ordinary("agreement-2-tied", "ising-2-free", "boltzmann-2-tied", "ordinal-n_states5-free")
 def test_equals_the_exact_estimate(name, n_states, groups, rng):
     family = get_family(name, n_states)
     x = data(family, 400, rng)
@@ -78,6 +79,7 @@ def test_equals_the_exact_estimate(name, n_states, groups, rng):
 
 
 @pytest.mark.parametrize(("name", "n_states"), FAMILIES)
+@pytest.mark.ordinary("agreement-2", "boltzmann-2")
 def test_fitted_moments_equal_data_moments(name, n_states, rng):
     family = get_family(name, n_states)
     x = data(family, 400, rng)

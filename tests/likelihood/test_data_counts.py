@@ -52,11 +52,11 @@ def test_an_engine_with_other_data_is_that_of_these_data(engine, rng):
         changed.set_data(data)
     u, v = graph.edges.T
     for name in ("sums", "t", "s"):
-        expected = getattr(made.view.field, name)
+        expected = getattr(made.view.data, name)
         if name == "s":
             totals = new.sum(axis=0)
             expected = expected + shifted[:, 1] * totals[u] + shifted[:, 0] * totals[v]
-        np.testing.assert_allclose(getattr(changed.view.field, name), expected, rtol=1e-12)
+        np.testing.assert_allclose(getattr(changed.view.data, name), expected, rtol=1e-12)
     if engine is PseudoEdges:
         Z = new[:, graph.edges] - changed.view.field.centre[:, :, 0]  # (n, r, 2)
         expected = (new[:, u] * Z[:, :, 1] + Z[:, :, 0] * new[:, v]).sum(axis=0)

@@ -11,4 +11,4 @@ def use_junction_tree(engine, graph):
     """Let an engine that enumerates use the junction tree of `graph`, in the same order of edges."""
     assert isinstance(engine.view, ListedEdges)
     view, row = engine.view, np.zeros(graph.n_nodes, dtype=np.int64)
-    engine.view = tree_view(view.field, view.n_biases, field_tree(graph, 2), [row])
+    engine.view = tree_view(view.field, view.data, view.n_biases, field_tree(graph, 2), [row])

@@ -264,6 +264,7 @@ def test_workers_die_with_their_parent_and_free_the_store(prepared, uninterrupte
         )
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_told_of_and_the_others_write(prepared, tmp_path, monkeypatch):
     plans = [plan_of(prepared, tmp_path, chain, chains=2) for chain in range(2)]
     add = ChainWriter.add

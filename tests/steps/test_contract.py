@@ -136,6 +136,21 @@ def test_forked_processes_draw_the_same(name):
     assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "fork")))
 
 
+@pytest.mark.ordinary(
+    "pseudo groups",
+    "groups of arrows",
+    "stripped beta",
+    "exact edges",
+    "particle edges",
+    "exact jumps",
+    "particle Langevin",
+    "exact exchange",
+    "latent field by trees",
+    "cells of series",
+    "Gaussian cells",
+    "communities",
+    "hyperparameters",
+)
 def test_chains_differ_and_statistics_are_as_declared(case):
     case, model = case
     alone = run(case, model)

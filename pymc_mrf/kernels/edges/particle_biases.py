@@ -140,7 +140,7 @@ def move_biases(view, nodes, lines, bias, rng):
     bias : densities of d q parameters
     rng : numpy.random.Generator
     """
-    particles, n, q = view.particles, view.field.n[0], lines.directions.shape[1]
+    particles, n, q = view.particles, view.data.n[0], lines.directions.shape[1]
     p = lines.p
     for i in nodes:
         update_probabilities(particles, view.field, i)
@@ -151,17 +151,17 @@ def move_biases(view, nodes, lines, bias, rng):
             more = n * n * variance_of_share(particles, i, g, mean) / max(variance, LEAST_CELL)
             t = more * mean
             for k in range(q):
-                t += direction[k] * view.field.t[i * q + k]
+                t += direction[k] * view.data.t[i * q + k]
             x = draw_along(Line(i * q, direction, g, p, t, n + more), view.b, bias, rng)
             for k in range(q):
                 view.b[i * q + k] += x * direction[k]
                 view.beta[i * q + k] += x * direction[k]
                 particles.beta[i * q + k] += x * direction[k]
             tilt(particles, i, x, g)
-        fill_uniform(particles.lanes, particles.uniform)
+        fill_uniform(particles.lanes, particles.room.uniform)
         draw_node(particles, view.field, i)
         push(particles, view.field, i, 0, -1)
-        particles.owner[0] = -1
+        particles.owned.node[0] = -1
         size = normalise(particles.W, particles.size)
         view.tally[0].least_size = min(view.tally[0].least_size, size)
         if size < view.least_size:

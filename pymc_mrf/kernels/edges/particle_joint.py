@@ -38,8 +38,8 @@ def add_slopes_by_particles(view, active, slope):
     Those by the edges `active` (k,) and by the biases are added to `slope` (k + n_biases,).
     """
     joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
-    constant = add_move(particles, view.field, view.w, view.beta, active, joint.D)
-    value = -n * (constant + reweight(particles.W, joint.D, particles.size, joint.W))
+    constant = add_move(particles, view.field, view.w, view.beta, active, view.room.D)
+    value = -n * (constant + reweight(particles.W, view.room.D, particles.size, joint.W))
     fill_means(particles, view.field, active, joint.W, joint.edge_mean, joint.node_mean)
     for a in range(k):
         e = active[a]
@@ -60,19 +60,19 @@ def particles_are_trusted(view):
 @lean
 def begin_piece(view, active):
     """Resample if there is little room for a piece of a joint move; add its further observations."""
-    particles, joint, field = view.particles, view.joint, view.field
+    particles, joint, field, data = view.particles, view.joint, view.field, view.data
     tally, size = view.tally[0], effective_size(particles.W)
     tally.least_size = min(tally.least_size, size)
     if size < 0.5 * (view.least_size + particles.size):
         renew(view)
         size = float(particles.size)
-    more = field.n[0] * field.n[0] / size
+    more = data.n[0] * data.n[0] / size
     fill_means(particles, field, active, particles.W, joint.edge_mean, joint.node_mean)
     for e in active:
-        joint.s[e] = field.s[e] + more * joint.edge_mean[e]
+        joint.s[e] = data.s[e] + more * joint.edge_mean[e]
     for i in range(view.n_biases):
-        joint.t[i] = field.t[i] + more * joint.node_mean[i]
-    joint.n[0] = field.n[0] + more
+        joint.t[i] = data.t[i] + more * joint.node_mean[i]
+    joint.n[0] = data.n[0] + more
 
 
 @lean

@@ -79,7 +79,7 @@ def add_edge_of_tree(edges, view, e, x, terms):
     """Identity (A1), from the pair's table without the edge."""
     questions.look_at(edges, e, x / view.scale)
     log_masses(edges.log_p, view.level, view.log_mass)
-    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, 0.0)
+    add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
 @add_edge.register(ParticleEdges)
@@ -87,7 +87,7 @@ def add_estimated_edge(edges, view, e, x, terms):
     """Add the same by an estimated table, with the further observations that its noise calls for."""
     more = estimate_pair(edges, e, x / view.scale)
     log_masses(edges.pair.log_p, view.level, view.log_mass)
-    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, more)
+    add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, more)
 
 
 @move_edge.register(object)

@@ -6,7 +6,7 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.groups.edge_terms import add_levels
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge
 from pymc_mrf.kernels.log_scores import log_add
-from pymc_mrf.kernels.views.listed_rows import ListedRows, first_cell, range_of
+from pymc_mrf.kernels.views.listed_rows import ListedRows, first_cell, range_of, second_state
 from pymc_mrf.kernels.views.questions import look_at
 
 
@@ -16,7 +16,7 @@ def add_edge_of_histories(edges, view, e, x, terms):
     look_at(edges, e, x / view.scale)
     levels, log_mass = view.levels, view.log_mass
     K, (start, end, _) = edges.field.basis.shape[1], range_of(edges, e)
-    n_cells = K if edges.source[e] >= 0 else K * K
+    n_cells = K if edges.rows.source[e] >= 0 else K * K
     for h in range(start, end):
         cell, step = first_cell(edges, e, h)
         for l in range(levels.shape[0]):
@@ -29,9 +29,9 @@ def add_edge_of_histories(edges, view, e, x, terms):
             if log_mass[l] > -np.inf:
                 n_possible, last = n_possible + 1, l
         if n_possible > 1:
-            add_levels(terms, edges.n[h], log_mass, levels, 0.0, 0.0)
+            add_levels(terms, edges.rows.n[h], log_mass, levels, 0.0, 0.0)
         else:
-            terms.total[0] -= edges.n[h] * levels[last]
+            terms.total[0] -= edges.rows.n[h] * levels[last]
 
 
 @jit
@@ -44,29 +44,29 @@ def add_group_information(edges, groups, out):
     groups : (edges,) int64 array
     out : (G, G) array
     """
-    G, (n_most, K) = out.shape[0], (edges.states.shape[1], edges.field.basis.shape[1])
+    field, rows, G = edges.field, edges.rows, out.shape[0]
+    n_most, K = rows.states.shape[1], field.basis.shape[1]
     f, mean = np.empty((G, n_most)), np.empty(G)
-    for block in range(edges.size.shape[0]):
-        S = edges.size[block]
-        for h in range(edges.histories[block, 0], edges.histories[block, 1]):
+    for block in range(rows.size.shape[0]):
+        S = rows.size[block]
+        for h in range(rows.histories[block, 0], rows.histories[block, 1]):
+            p = edges.P[h]
             f[:, :S] = 0.0
             for e in range(groups.shape[0]):
-                u, v, g = edges.field.edges[e, 0], edges.field.edges[e, 1], groups[e]
-                if edges.block[u] == block:
+                u = field.edges[e, 0]
+                if rows.block[u] == block:
                     for s in range(S):
-                        b = edges.states[v, s]
-                        if edges.source[e] >= 0:
-                            b = edges.past[edges.source[e], h]
-                        f[g, s] += edges.field.statistic[e, edges.states[u, s] * K + b]
+                        cell = rows.states[u, s] * K + second_state(edges, e, h, s)
+                        f[groups[e], s] += field.statistic[e, cell]
             for g in range(G):
                 mean[g] = 0.0
                 for s in range(S):
-                    mean[g] += edges.P[h, s] * f[g, s]
+                    mean[g] += p[s] * f[g, s]
             for g in range(G):
                 for j in range(g + 1):
                     covariance = 0.0
                     for s in range(S):
-                        covariance += edges.P[h, s] * (f[g, s] - mean[g]) * (f[j, s] - mean[j])
-                    out[g, j] += edges.n[h] * covariance
+                        covariance += p[s] * (f[g, s] - mean[g]) * (f[j, s] - mean[j])
+                    out[g, j] += rows.n[h] * covariance
                     if j < g:
-                        out[j, g] += edges.n[h] * covariance
+                        out[j, g] += rows.n[h] * covariance

@@ -13,8 +13,9 @@ from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, ad
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge, log_masses, move_edge
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import rows_of
-from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, mean_of_edge, tabulate_pair
+from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, tabulate_pair
 from pymc_mrf.kernels.views.sample_sums import add_row
+from pymc_mrf.kernels.views.weighted_sample import mean_of_edge
 
 LEAST = 1e-7
 """Probability, without the edge, of a possible level that no point of the sample has; least of one of two."""
@@ -38,7 +39,7 @@ def fill_level_masses(edges, view, e, x):
     """
     out, top = view.log_mass, -np.inf
     tabulate_pair(edges, x / view.scale)
-    log_masses(edges.log_p, view.level, out)
+    log_masses(edges.pair.log_p, view.level, out)
     for k in range(out.shape[0]):
         top = max(top, out[k])
     for k in range(out.shape[0]):
@@ -49,31 +50,31 @@ def fill_level_masses(edges, view, e, x):
 @add_sampled.register(Terms)
 def add_two_sampled_levels(terms, edges, view, e, x):
     """Append the logit of the mean, which is a sum without a table, unless one of the levels is rare."""
-    p = (mean_of_edge(edges, e, 0) - view.low) / view.scale
+    p = (mean_of_edge(edges.field, edges.sample, edges.at, e, 0) - view.low) / view.scale
     if RARE < p < 1.0 - RARE:
         lam = np.log(p) - np.log1p(-p) - x
     else:
         fill_level_masses(edges, view, e, x)
         lam = view.log_mass[1] - view.log_mass[0]
-    add_term(terms, rows_of(edges.field, e), min(max(lam, np.log(LEAST)), -np.log(LEAST)), 0.0)
+    add_term(terms, rows_of(edges, e), min(max(lam, np.log(LEAST)), -np.log(LEAST)), 0.0)
 
 
 @add_sampled.register(LevelTerms)
 def add_many_sampled_levels(terms, edges, view, e, x):
     """Append the masses of the pair's table without the edge."""
     fill_level_masses(edges, view, e, x)
-    add_levels(terms, rows_of(edges.field, e), view.log_mass, view.levels, 0.0, 0.0)
+    add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
 @add_edge.register(MonteCarloEdges)
 def add_sampled_edge(edges, view, e, x, terms):
     """Describe the levels without the edge, and the cumulants as a tilt."""
-    sample, n, scale, curvature = edges.sample, rows_of(edges.field, e), view.scale, 0.0
-    edges.looked[0], edges.looked[1] = e, 0
+    sample, n, scale, curvature = edges.sample, rows_of(edges, e), view.scale, 0.0
+    edges.pair.looked[0], edges.pair.looked[1] = e, 0
     add_sampled(terms, edges, view, e, x)
     if sample.excess.shape[0] > 0:
         curvature = np.float64(sample.excess[e, e])
-    slope = edges.slope[e] - curvature * edges.bounded[e]
+    slope = edges.at.slope[e] - curvature * edges.at.bounded[e]
     place, limit = scale * sample.place[e], scale * sample.limit[e]
     add_tilt(terms, n * slope / scale, n * curvature / scale**2, place, limit)
 
@@ -83,11 +84,11 @@ def move_sampled_edge(edges, view, e, x, value):
     """Follow the move as that of a single edge; cumulants follow within the limits."""
     old, new = x / view.scale, value / view.scale
     sample, place, limit = edges.sample, edges.sample.place[e], edges.sample.limit[e]
-    if edges.looked[1] == 0:
+    if edges.pair.looked[1] == 0:
         tabulate_pair(edges, old)
     questions.follow(edges, e, old, new)
     b = min(max(new - place, -limit), limit)
     if sample.excess.shape[0] > 0:
-        add_row(sample.excess[e], (b - edges.bounded[e]) - (new - old), edges.slope)
-    edges.delta[e], edges.bounded[e] = new - place, b
+        add_row(sample.excess[e], (b - edges.at.bounded[e]) - (new - old), edges.at.slope)
+    edges.at.delta[e], edges.at.bounded[e] = new - place, b
     return False

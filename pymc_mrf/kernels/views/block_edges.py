@@ -202,18 +202,6 @@ def absence_is_free(whole, view, e, x):
     return 0.0
 
 
-@by_type
-def bias_range(whole: Any, u: int) -> Any:
-    """First of the biases of node u, and the first that is not one of it."""
-
-
-@bias_range.register(object)
-def biases_by_node(whole, u):
-    """Return the places of as many as every node has."""
-    q = whole.field.basis.shape[0]
-    return u * q, u * q + q
-
-
 @questions.look_at.register(BlockEdges)
 def look_at_block(view, e, value):
     """Take the block out; what the score explains, infinite if unknown, and log det of the information."""
@@ -255,11 +243,10 @@ def bias_at(view, e, x, end, a):
 @lean
 def log_biases_of_block(view, e, x, bias):
     """Log prior of the biases of both ends of edge e as they are at its value x."""
-    value = absence(view.whole, view, e, x)
+    field, value = view.whole.field, absence(view.whole, view, e, x)
     if view.n_biases > 0:
         for end in range(2):
-            start, stop = bias_range(view.whole, view.whole.field.edges[view.field.first[e], end])
-            for a in range(start, stop):
+            for a in questions.biases_of(field, field.edges[view.field.first[e], end]):
                 value += log_density(density_of(bias, a), bias_at(view, e, x, end, a))
     return value
 
@@ -270,8 +257,7 @@ def add_bias_terms(view, e, x, bias, g, H):
     field, first, width, value = view.whole.field, view.field.first[e], x.shape[0], 0.0
     if view.n_biases > 0:
         for end in range(2):
-            start, stop = bias_range(view.whole, field.edges[first, end])
-            for a in range(start, stop):
+            for a in questions.biases_of(field, field.edges[first, end]):
                 density, at = density_of(bias, a), bias_at(view, e, x, end, a)
                 slope, precision = slope_and_precision(density, at)
                 value += log_density(density, at)

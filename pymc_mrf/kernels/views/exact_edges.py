@@ -21,7 +21,7 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
-from pymc_mrf.kernels.views.questions import Field, set_edge
+from pymc_mrf.kernels.views.questions import Field, FieldData, set_edge
 from pymc_mrf.kernels.views.split_field import (
     WindowRows,
     Windows,
@@ -39,6 +39,7 @@ class TreeEdges(NamedTuple):
     ----------
     field : Field
         Pairs of nodes are the first factors of the tree.
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -62,6 +63,7 @@ class TreeEdges(NamedTuple):
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -84,6 +86,7 @@ class ListedEdges(NamedTuple):
     ----------
     field : Field
         Its order is that of the windows; all nodes have the same features.
+    data : FieldData
     w, b, beta, n_biases, log_p, kept, delta, marginals
         As in `TreeEdges`.
     spreads : (r,) array
@@ -93,12 +96,11 @@ class ListedEdges(NamedTuple):
     window : (1,) int64 array
         The one whose probabilities are listed in `rows.table`; -1 for none.
     rows : WindowRows
-    P, h : (2^d,) arrays
-    W : (d + 1, d) array
     moments : (d, d) array
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -111,9 +113,6 @@ class ListedEdges(NamedTuple):
     windows: Windows
     window: np.ndarray
     rows: WindowRows
-    P: np.ndarray
-    h: np.ndarray
-    W: np.ndarray
     moments: np.ndarray
 
 
@@ -161,29 +160,16 @@ def subtract_edge(x, c, log_p):
 
 
 @lean
-def rows_of(field, e):
+def rows_of(view, e):
     """Rows of the data of edge e."""
-    return field.n[field.edges[e, 0]]
-
-
-@questions.without_edge.register(TreeEdges, ListedEdges)
-def table_without_edge(view, e):
-    """Compute both from the pair's table."""
-    _, g, h = table_terms(view, e, 0.0)
-    return g, h
+    return view.data.n[view.field.edges[e, 0]]
 
 
 @questions.likelihood_terms.register(TreeEdges, ListedEdges)
 def table_terms(view, e, x):
     """Compute the terms from the pair's table."""
     field = view.field
-    return pair_terms(x, view.log_p, field.cells[e], field.s[e], rows_of(field, e))
-
-
-@questions.gain.register(TreeEdges, ListedEdges)
-def table_gain(view, e, x):
-    """Compute the gain from the pair's table."""
-    return table_terms(view, e, x)[0]
+    return pair_terms(x, view.log_p, field.cells[e], view.data.s[e], rows_of(view, e))
 
 
 @questions.keep_look.register(TreeEdges, ListedEdges)
@@ -231,7 +217,7 @@ def look_at_in_tree(view, e, x):
     c = view.field.cells[e]
     factor_log_table(view.tree, view.focus, e, view.log_p)
     subtract_edge(x, c, view.log_p)
-    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
+    return explained_at_zero(view.log_p, c, view.data.s[e], rows_of(view, e))
 
 
 @questions.follow.register(TreeEdges)
@@ -245,11 +231,8 @@ def follow_in_tree(view, e, old, new):
 @lean
 def list_window(view, i):
     """Probabilities of the states of window i of the enumeration, into `view.rows.table`."""
-    nodes, size = view.windows.nodes[i], view.windows.sizes[i]
-    field = view.field
-    fill_window(
-        field.edges, field.features[0, 0], view.w, view.b, nodes, size, view.rows, view.W, view.P, view.h
-    )  # fmt: skip
+    field, nodes, size = view.field, view.windows.nodes[i], view.windows.sizes[i]
+    fill_window(field.edges, field.features[0, 0], view.w, view.b, nodes, size, view.rows)
     view.window[0] = i
 
 
@@ -277,7 +260,7 @@ def look_at_in_list(view, e, x):
     else:
         listed_pair(view, e)
         subtract_edge(x, c, view.log_p)
-    return explained_at_zero(view.log_p, c, view.field.s[e], rows_of(view.field, e))
+    return explained_at_zero(view.log_p, c, view.data.s[e], rows_of(view, e))
 
 
 @questions.follow.register(ListedEdges)
@@ -303,22 +286,22 @@ def add_expectations(view, active, total, slope):
 
     These, from `view.marginals`, are added to `slope` (k + n_biases,), by the edges `active` (k,) first.
     """
-    field, marginals = view.field, view.marginals
+    field, data, marginals = view.field, view.data, view.marginals
     size, (d, K), q = field.cells.shape[1], field.floor.shape, field.basis.shape[0]
     k, r, value = active.shape[0], (marginals.shape[0] - K * d) // size, -total
     for a in range(k):
         e, mean = active[a], 0.0
-        value += view.w[e] * field.sums[e]
+        value += view.w[e] * data.sums[e]
         for j in range(size):
             mean += marginals[size * field.pair[e] + j] * field.cells[e, j]
-        slope[a] += field.s[e] - rows_of(field, e) * mean
+        slope[a] += data.s[e] - rows_of(view, e) * mean
     for i in range(view.b.shape[0]):
-        value += view.b[i] * field.t[i]
+        value += view.b[i] * data.t[i]
     for i in range(view.n_biases):
         mean = 0.0
         for j in range(K):
             mean += marginals[size * r + K * (i // q) + j] * field.basis[i % q, j]
-        slope[k + i] += field.t[i] - field.n[i // q] * mean
+        slope[k + i] += data.t[i] - data.n[i // q] * mean
     return value
 
 
@@ -336,13 +319,13 @@ def log_partition_of_rows(view, A):
 
     That of a block is what the log potential of its reference states exceeds their log probability by.
     """
-    field, tree, n, q, z = view.field, view.tree, view.field.n, view.field.basis.shape[0], view.reference
+    field, tree, n, q, z = view.field, view.tree, view.data.n, view.field.basis.shape[0], view.reference
     if view.is_even:
         return n[0] * A
     total = 0.0
     for e in range(view.w.shape[0]):
         a, b = z[field.edges[e, 0]], z[field.edges[e, 1]]
-        total += rows_of(field, e) * view.w[e] * field.statistic[e, a * field.basis.shape[1] + b]
+        total += rows_of(view, e) * view.w[e] * field.statistic[e, a * field.basis.shape[1] + b]
     for i in range(view.b.shape[0]):
         total += n[i // q] * view.b[i] * field.basis[i % q, z[i // q]]
     for j in range(tree.cliques.shape[0]):
@@ -360,23 +343,8 @@ def log_partition_of_rows(view, A):
 def add_slopes_by_list(view, active, slope):
     """Log-likelihood and slopes from a sum over all configurations."""
     field = view.field
-    A = log_partition_and_moments(
-        field.edges,
-        field.features[0, 0],
-        view.w,
-        view.b,
-        view.rows,
-        view.W,
-        view.P,
-        view.h,
-        view.moments,
-    )
+    y, nodes = field.features[0, 0], view.windows.ascending
+    A = log_partition_and_moments(field.edges, y, view.w, view.b, nodes, view.rows, view.moments)
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten
-    return add_expectations(view, active, field.n[0] * A, slope)
-
-
-@questions.is_trusted.register(TreeEdges, ListedEdges)
-def exact_is_trusted(view):
-    """Nothing is estimated."""
-    return True
+    return add_expectations(view, active, view.data.n[0] * A, slope)

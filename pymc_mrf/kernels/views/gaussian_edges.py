@@ -204,12 +204,6 @@ def terms_within(view, e, x):
     return value, slope - information * beyond, information
 
 
-@questions.without_edge.register(GaussianEdges)
-def entry_without_edge(view, e):
-    """Return the slope and information at 0, or of the parabola that goes there."""
-    return terms_within(view, e, 0.0)[1:]
-
-
 @questions.likelihood_terms.register(GaussianEdges)
 def entry_terms(view, e, x):
     """Follow the likelihood within the cone."""
@@ -306,12 +300,6 @@ def gaussian_without_slab(view, active, bias, slope):
     for a in range(k):
         slope[a] = 0.0
     return value + questions.add_slopes(view, active, slope)
-
-
-@questions.is_trusted.register(GaussianEdges)
-def all_is_trusted(view):
-    """Trust the likelihood, which is exact."""
-    return True
 
 
 @jit

@@ -1,9 +1,10 @@
-"""What the views of mixed fields have in common: data, biases that move with an edge, the cone, joint moves.
+"""What the views of mixed fields have in common: data, the cone, and the slopes by biases.
 
-A view has the attributes `field` (`MixedField`), `layout` (`pymc_mrf.kernels.mixed.Layout`), `at` with the
-conditional covariance S (c, c) and means m (c, N) of the measurements in N listed states or rows, `w` (P,),
-`b` (a K + c,), `beta`, `n_biases`, `look` (9,), and `tilt` and `tilted` (N,), scratch. It answers
-`measured_value`.
+A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
+(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) and means m (c, N) of the
+measurements in N listed states or rows, `w` (P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and
+scratch, `room`, of which are `tilt` and `tilted` (N,), `diagonal` (c,), that of the precision, and `seconds`
+(c,). It answers `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
 certain, as in `gaussian_edges`.
@@ -16,8 +17,6 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.mixed import MIXED
-from pymc_mrf.kernels.vector_sums import copy
-from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.gaussian_edges import ABSENT, INNER
 
 BEFORE, A, C, LOW, HIGH, MAY_END, MEAN, VARIANCE, ROOM = range(9)
@@ -26,7 +25,7 @@ absent, relative to the present; what `gaussian_edges` has; mean and variance of
 
 
 class MixedField(NamedTuple):
-    """Data of a mixed field of d nodes, answers first, of n rows, and what moves ask of it.
+    """A mixed field of d nodes, answers first, as moves ask for it.
 
     Attributes
     ----------
@@ -36,8 +35,6 @@ class MixedField(NamedTuple):
         The edge.
     order : (P,) int64 array
         Order of visits.
-    n : (d,) array
-        Rows.
     basis : (K, K) array
         Of the node parameters of answers.
     features : (d, M, K) array
@@ -48,6 +45,25 @@ class MixedField(NamedTuple):
         What is taken from the features of both ends, as in `questions.Field`.
     cells : (P, K K) array
         Centred statistics over the states of a pair of answers.
+    """
+
+    edges: np.ndarray
+    pair: np.ndarray
+    order: np.ndarray
+    basis: np.ndarray
+    features: np.ndarray
+    lift: np.ndarray
+    centre: np.ndarray
+    cells: np.ndarray
+
+
+class MixedData(NamedTuple):
+    """What the rows say of a `MixedField`.
+
+    Attributes
+    ----------
+    n : (d,) array
+        Rows.
     s, sums : (P,) arrays
         What the weights multiply in the log-likelihood, centred, and as it is: sums over rows.
     t : (a K,) array
@@ -56,15 +72,7 @@ class MixedField(NamedTuple):
         Sums over rows of the squared deviations of the measurements.
     """
 
-    edges: np.ndarray
-    pair: np.ndarray
-    order: np.ndarray
     n: np.ndarray
-    basis: np.ndarray
-    features: np.ndarray
-    lift: np.ndarray
-    centre: np.ndarray
-    cells: np.ndarray
     s: np.ndarray
     sums: np.ndarray
     t: np.ndarray
@@ -82,12 +90,6 @@ def taken_from(view, e, end):
     """Return what is taken from the feature of one end that parameter e multiplies, that of the other."""
     p = view.layout.pairs[e, end]
     return view.field.centre[e, 1 - end, p - view.layout.first[view.layout.owner[p]]]
-
-
-def biases_of_answer(view, u):
-    """Return the places of the biases of an answer; a measurement has none that move with an edge."""
-    K = view.layout.features.shape[1]
-    return (u * K, u * K + K) if u < view.layout.cards.shape[0] else (0, 0)
 
 
 @by_type
@@ -127,7 +129,7 @@ def move_precision(view, i, j, own_i, both, own_j):
     S, m, L, c = view.at.S, view.at.m, view.at.L, view.at.S.shape[0]
     for k in range(c):
         L[0, k], L[1, k] = S[k, i], S[k, j]  # whose first rows are room
-    by_i, by_j = view.tilt, view.tilted
+    by_i, by_j = view.room.tilt, view.room.tilted
     for s in range(by_i.shape[0]):
         by_i[s] = own_i * m[i, s] + both * m[j, s]
         by_j[s] = both * m[i, s] + own_j * m[j, s]
@@ -157,11 +159,11 @@ def look_at_measured(view, first):
 @lean
 def terms_in_cone(view, first, x):
     """Log-likelihood at weight x against `BEFORE`, slope and information; beyond INNER a parabola's."""
-    look, n = view.look, view.field.n[0]
+    look, n = view.look, view.data.n[0]
     middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
     inside = min(max(x, middle - reach), middle + reach)
     value = measured_value(view, first, inside - view.w[first]) - look[BEFORE]
-    slope, information, beyond = view.field.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
+    slope, information, beyond = view.data.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
     value += (slope - 0.5 * information * beyond) * beyond
     return value, slope - information * beyond, information
 
@@ -181,54 +183,28 @@ def absence_outside_the_cone(whole, view, e, x):
 
 
 @lean
-def add_mixed_shifts(field, layout, w, sign, b):
-    """Add to the biases `b` (a K + c,) what centres those of answers at weights `w` (P,), times `sign`."""
-    K, a = layout.features.shape[1], layout.cards.shape[0]
-    for e in range(w.shape[0]):
-        if w[e] != 0.0:
-            for end in range(2):
-                u = field.edges[e, end]
-                if u < a:
-                    for k in range(u * K, u * K + K):
-                        b[k] += sign * w[e] * questions.shift(field, k, e, end)
+def data_value(view):
+    """Return the sums over rows that the view's parameters multiply, times these."""
+    data, value = view.data, 0.0
+    for e in range(view.w.shape[0]):
+        value += view.w[e] * data.sums[e]
+    for i in range(data.t.shape[0]):
+        value += view.b[i] * data.t[i]
+    for j in range(data.squares.shape[0]):
+        value -= 0.5 * view.room.diagonal[j] * data.squares[j]
+    return value
 
 
-def set_parameter(view, e, x):
-    """Write the value and the biases of the answers to the view's arrays."""
-    move, K = x - view.w[e], view.layout.features.shape[1]
-    view.w[e] = x
-    for end in range(2):
-        u = view.field.edges[e, end]
-        if u < view.layout.cards.shape[0]:
-            for k in range(u * K, u * K + K):
-                view.b[k] -= move * questions.shift(view.field, k, e, end)
+@lean
+def add_bias_slopes(view, shares, n, slope):
+    """Add the slopes by the biases to `slope` (n_biases,), if they move.
 
-
-def set_mixed_parameters(view, active, place):
-    """Write `place` (k + n_biases,) to the view's arrays, of the parameters `active` (k,)."""
-    k = active.shape[0]
-    for i in range(k):
-        view.w[active[i]] = place[i]
-    if view.n_biases > 0:
-        copy(place[k:], view.beta)
-        copy(view.beta, view.b)
-        add_mixed_shifts(view.field, view.layout, view.w, -1.0, view.b)
-
-
-def mixed_without_slab(view, active, bias, slope):
-    """Add up the prior of the biases and the likelihood, with their gradients in `slope` (k + n_biases,).
-
-    Of the parameters `active` (k,).
+    Of the states of answers n times `shares` (a, K) are expected, and `seconds` as sums of squares.
     """
-    k, K, value = active.shape[0], view.layout.features.shape[1], 0.0
+    data, K = view.data, shares.shape[1]
     if view.n_biases > 0:
-        value = questions.bias_prior(bias, view.b, slope[k:])
-    for i in range(k):
-        slope[i] = 0.0
-        if view.n_biases > 0:
-            for end in range(2):
-                u = view.field.edges[active[i], end]
-                if u < view.layout.cards.shape[0]:
-                    for a in range(u * K, u * K + K):
-                        slope[i] -= questions.shift(view.field, a, active[i], end) * slope[k + a]
-    return value + questions.add_slopes(view, active, slope)
+        for i in range(data.t.shape[0]):
+            slope[i] += data.t[i] - n * shares[i // K, i % K]
+        for j in range(data.squares.shape[0]):
+            beyond = view.room.seconds[j] - data.squares[j]
+            slope[data.t.shape[0] + j] += 0.5 * view.room.diagonal[j] * beyond

@@ -29,7 +29,7 @@ from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, to
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms
 from pymc_mrf.kernels.views.noise import sharpening
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     add_move,
@@ -84,14 +84,11 @@ class Pair(NamedTuple):
     ----------
     p, log_p : (K K,) arrays
         Probabilities of the pair's states without the edge, and their logs.
-    h : (K K,) array
-        Scratch.
     sums : (1,) record array of `SUMS`
     """
 
     p: np.ndarray
     log_p: np.ndarray
-    h: np.ndarray
     sums: np.ndarray
 
 
@@ -100,8 +97,8 @@ class Joint(NamedTuple):
 
     Attributes
     ----------
-    D, W : (N,) arrays
-        Log of what the move multiplies each weight by; the weights multiplied.
+    W : (N,) array
+        The weights, multiplied by what the move does to them.
     n : (1,) array
         Observations, further ones included.
     s, t : (r,), (d q,) arrays
@@ -110,13 +107,26 @@ class Joint(NamedTuple):
         Means of the statistics under W.
     """
 
-    D: np.ndarray
     W: np.ndarray
     n: np.ndarray
     s: np.ndarray
     t: np.ndarray
     edge_mean: np.ndarray
     node_mean: np.ndarray
+
+
+class ParticleRoom(NamedTuple):
+    """Scratch.
+
+    Attributes
+    ----------
+    h : (K K,) array
+    D : (N,) array
+        Log of what a joint move multiplies each weight by.
+    """
+
+    h: np.ndarray
+    D: np.ndarray
 
 
 class ParticleEdges(NamedTuple):
@@ -126,6 +136,7 @@ class ParticleEdges(NamedTuple):
     ----------
     field : Field
         Edges with the same first end follow each other in its order.
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -140,9 +151,11 @@ class ParticleEdges(NamedTuple):
     pair : Pair
     joint : Joint
     tally : (1,) record array of `TALLY`
+    room : ParticleRoom
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -154,16 +167,18 @@ class ParticleEdges(NamedTuple):
     pair: Pair
     joint: Joint
     tally: np.ndarray
+    room: ParticleRoom
 
 
 def allocate_view(
-    field: Field, n_biases: int, particles: Any, least_size: float, n_sweeps: int
+    field: Field, data: FieldData, n_biases: int, particles: Any, least_size: float, n_sweeps: int
 ) -> ParticleEdges:
     """View of a field with these particles; parameters are for the caller to fill."""
-    (r, n_cells), n_parameters, N = field.cells.shape, len(field.t), len(particles.W)
-    sizes = N, N, 1, r, n_parameters, r, n_parameters
+    (r, n_cells), n_parameters, N = field.cells.shape, len(data.t), len(particles.W)
+    sizes = N, 1, r, n_parameters, r, n_parameters
     return ParticleEdges(
         field=field,
+        data=data,
         w=np.zeros(r),
         b=np.full(n_parameters, np.nan),
         beta=np.zeros(n_parameters),
@@ -172,9 +187,10 @@ def allocate_view(
         least_size=least_size,
         n_sweeps=n_sweeps,
         means=Means(np.full(r, np.nan), np.full(r, np.nan)),
-        pair=Pair._make([*np.zeros((3, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
+        pair=Pair._make([*np.zeros((2, n_cells)), np.zeros(1, SUMS).view(np.recarray)]),
         joint=Joint._make(map(np.zeros, sizes)),
         tally=np.zeros(1, TALLY).view(np.recarray),
+        room=ParticleRoom(np.zeros(n_cells), np.zeros(N)),
     )
 
 
@@ -197,7 +213,7 @@ def look_at_particles(view, e, x):
     as many, at 1.
     """
     pair, sums, c = view.pair, view.pair.sums[0], view.field.cells[e]
-    s, n = view.field.s[e], view.field.n[0]
+    s, n = view.data.s[e], view.data.n[0]
     fill_pair(view.particles, view.field, e, x, pair.p)
     sums.mean, sums.variance = mean_and_variance(pair.p, c)
     view.means.now[e] = sums.mean
@@ -209,8 +225,8 @@ def look_at_particles(view, e, x):
 @lean
 def further_rows(view, e, x, variance):
     """Further observations that the noise of a mean calls for; `variance` is that of the statistic."""
-    n, tally = view.field.n[0], view.tally[0]
-    ratio = n * variance_of_mean(view.particles, view.field, e, x, view.pair.h) / max(variance, TINY)
+    n, tally = view.data.n[0], view.tally[0]
+    ratio = n * variance_of_mean(view.particles, view.field, e, x, view.room.h) / max(variance, TINY)
     tally.noise += ratio
     tally.n_noise += 1
     return n * (sharpening(ratio) - 1.0)
@@ -220,11 +236,11 @@ def further_rows(view, e, x, variance):
 def particles_without_edge(view, e):
     """Measure the noise of the pair's table, and correct for it."""
     pair, sums, x = view.pair, view.pair.sums[0], view.w[e]
-    c, n = view.field.cells[e], view.field.n[0]
+    c, n = view.field.cells[e], view.data.n[0]
     for k in range(c.shape[0]):
-        pair.h[k] = c[k] - sums.mean
+        view.room.h[k] = c[k] - sums.mean
     more = further_rows(view, e, x, sums.variance)
-    sums.s, sums.n = view.field.s[e] + more * view.means.expected[e], n + more
+    sums.s, sums.n = view.data.s[e] + more * view.means.expected[e], n + more
     for k in range(c.shape[0]):
         pair.log_p[k] = np.log(pair.p[k])
     if x != 0.0:
@@ -239,13 +255,6 @@ def particle_terms(view, e, x):
     return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)
 
 
-@questions.gain.register(ParticleEdges)
-def particle_gain(view, e, x):
-    """Compute the gain from the pair's table."""
-    sums = view.pair.sums[0]
-    return pair_terms(x, view.pair.log_p, view.field.cells[e], sums.s, sums.n)[0]
-
-
 @lean
 def estimate_pair(view, e, x):
     """Estimate the table of the pair of edge e, whose value is x, without it, into ``view.pair``.
@@ -253,7 +262,7 @@ def estimate_pair(view, e, x):
     Returns the further observations that the noise of the mean of the statistic at x calls for.
     """
     pair, c = view.pair, view.field.cells[e]
-    p, h = pair.p, pair.h
+    p, h = pair.p, view.room.h
     fill_pair(view.particles, view.field, e, x, p)
     fill_factors(x, c, h)
     norm, mean, variance = 0.0, 0.0, 0.0
@@ -311,8 +320,8 @@ def carry_over(view, active, least):
     By weights; where their effective size, which is returned, would be less than `least`, as they are.
     """
     particles, joint = view.particles, view.joint
-    add_move(particles, view.field, view.w, view.beta, active, joint.D)
-    reweight(particles.W, joint.D, particles.size, joint.W)
+    add_move(particles, view.field, view.w, view.beta, active, view.room.D)
+    reweight(particles.W, view.room.D, particles.size, joint.W)
     size = effective_size(joint.W)
     if size >= least:
         copy(joint.W, particles.W)

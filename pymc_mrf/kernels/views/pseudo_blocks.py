@@ -45,7 +45,7 @@ def fill_both_ends(whole, first, L_u, L_v, x, sign, out):
 def fill_source_moments(whole, first, room):
     """Means over rows of the features of both ends and of their products, into `room.moments`."""
     rows, u = whole.rows, whole.field.edges[first, 0]
-    M, counts, n = rows.T.shape[1], rows.n[rows.block[u]], whole.field.n[u]
+    M, counts, n = rows.T.shape[1], rows.n[rows.block[u]], whole.data.n[u]
     for end in range(2):
         S = rows.S[whole.sources[first, 1 - end]]
         for l in range(M):

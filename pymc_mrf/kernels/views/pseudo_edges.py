@@ -25,7 +25,7 @@ from pymc_mrf.kernels.views.pseudo_rows import (
     node_terms,
     rows_of_node,
 )
-from pymc_mrf.kernels.views.questions import Field, fill_node_tables
+from pymc_mrf.kernels.views.questions import Field, FieldData, fill_node_tables
 
 ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
 """Terms of the targets of an edge: its score and information; sums of the log normaliser of either."""
@@ -99,6 +99,7 @@ class PseudoEdges(NamedTuple):
     Attributes
     ----------
     field : Field
+    data : FieldData
     w, b, beta : (r,), (d q,), (d q,) arrays
         Present parameters: weights, biases, centred biases.
     n_biases : int
@@ -119,6 +120,7 @@ class PseudoEdges(NamedTuple):
     """
 
     field: Field
+    data: FieldData
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
@@ -134,9 +136,11 @@ class PseudoEdges(NamedTuple):
     room: BinaryRoom | Room
 
 
-def allocate_view(field: Field, n_biases: int, sources: np.ndarray, rows: Rows) -> PseudoEdges:
+def allocate_view(
+    field: Field, data: FieldData, n_biases: int, sources: np.ndarray, rows: Rows
+) -> PseudoEdges:
     """View with room for everything, of no parameters so far; `sources` (r, 2) and `rows` are its own."""
-    (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(field.t)
+    (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(data.t)
     n_blocks, N = rows.n.shape
 
     def ends(*n: int) -> Ends:
@@ -147,6 +151,7 @@ def allocate_view(field: Field, n_biases: int, sources: np.ndarray, rows: Rows) 
     nothing = np.full(r, np.nan), np.full(n_parameters, np.nan)
     return PseudoEdges(
         field=field,
+        data=data,
         w=np.zeros(r),
         b=np.zeros(n_parameters),
         beta=np.zeros(n_parameters),
@@ -392,14 +397,15 @@ def is_up_to_date(view):
 def add_slopes_by_rows(view, active, slope):
     """Log of the product of full conditionals and its slopes, from the local fields."""
     catch_up(view)
-    field, now, rows, k, value = view.field, view.now, view.rows, active.shape[0], 0.0
+    field, data, now, rows = view.field, view.data, view.now, view.rows
+    k, value = active.shape[0], 0.0
     for i in range(view.tables.shape[0]):
         value -= now.A[i]
         N, n = rows_of_node(rows, i), rows.n[rows.block[i]]
         for l in range(rows.T.shape[1]):
             value += dot_three(n[:N], rows.T[i, l, :N], now.L[i, l, :N])
     for a in range(view.beta.shape[0]):
-        value += view.beta[a] * field.t[a]
+        value += view.beta[a] * data.t[a]
     for a in range(k):
         u, v = field.edges[active[a], 0], field.edges[active[a], 1]
         slope[a] += score(view, active[a], now.R[u], now.R[v])
@@ -408,11 +414,5 @@ def add_slopes_by_rows(view, active, slope):
         mean = 0.0
         for c in range(field.basis.shape[1]):
             mean += now.p[a // q, c] * field.basis[a % q, c]
-        slope[k + a] += field.t[a] - mean
+        slope[k + a] += data.t[a] - mean
     return value
-
-
-@questions.is_trusted.register(PseudoEdges)
-def pseudo_is_trusted(view):
-    """Nothing is estimated."""
-    return True

@@ -1,11 +1,12 @@
-"""What moves of edges ask of a likelihood: the questions, their default answers, and the data of a field.
+"""What moves of edges ask of a likelihood: the questions, their default answers, a field and its data.
 
-A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``w`` (r,) and ``b`` (d q,),
-the present parameters, which moves change, ``beta`` (d q,), the centred biases, which do not change with an
-edge, ``n_biases``, d q if the biases move and else 0, and with arrays of its own. It answers `look_at`,
+A likelihood is a *view*: a namedtuple with the attributes ``field`` (`Field`), ``data`` (`FieldData`), ``w``
+(r,) and ``b`` (d q,), the present parameters, which moves change, ``beta`` (d q,), the centred biases, which
+do not change with an edge, ``n_biases``, d q if the biases move and else 0, and with records of its own: of
+the data, of what follows from the parameters, and of scratch, ``room``. It answers `look_at`,
 `without_edge`, `likelihood_terms`, `gain` and `follow` to moves of single edges, `add_slopes` and
 `is_trusted` to joint moves. `shared_edges` has a view of a vector that is a part of the parameters only; it
-answers the rest as well, and asks `keep_look` and `recall_look`.
+answers the rest as well, and asks `keep_look` and `recall_look`. Default answers are those of most views.
 
 What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order:
 
@@ -32,7 +33,7 @@ from pymc_mrf.kernels.vector_sums import copy
 
 
 class Field(NamedTuple):
-    """Data of a field of d nodes with up to K states, or of several fields, as blocks that no edge joins.
+    """A field of d nodes with up to K states, or several fields, as blocks that no edge joins.
 
     The statistic of edge (u, v) is f(a, b) = sum_l F_ul(a) F_vl(b), M *features* F of each node, one of them
     for products of scores. Where an edge has a block of parameters (`block_edges`), each of them is an edge
@@ -50,8 +51,6 @@ class Field(NamedTuple):
         them, but for blocks k and l with L = 1.
     order : (r,) int64 array
         Order of visits.
-    n : (d,) array
-        Rows of the block of each node.
     features : (d, M, K) array
     basis : (q, K) array
     floor : (d, K) array
@@ -62,10 +61,6 @@ class Field(NamedTuple):
     lift : (d q, M) array
         Parameters that shift a node as each of its features does: sum_k lift_kl G_k(a) = F_il(a) up to a
         constant.
-    s, sums : (r,) arrays
-        Sums over rows of the edges' statistics, centred as in `cells`, and as they are.
-    t : (d q,) array
-        Sums over rows of G.
     statistic : (r, K K) array
         f over the states of a pair.
     cells : (r, K K) array
@@ -78,18 +73,33 @@ class Field(NamedTuple):
     pair: np.ndarray
     products: np.ndarray
     order: np.ndarray
-    n: np.ndarray
     features: np.ndarray
     basis: np.ndarray
     floor: np.ndarray
     centre: np.ndarray
     lift: np.ndarray
-    s: np.ndarray
-    sums: np.ndarray
-    t: np.ndarray
     statistic: np.ndarray
     cells: np.ndarray
     contrast: float
+
+
+class FieldData(NamedTuple):
+    """What the rows of the data say of a `Field`.
+
+    Attributes
+    ----------
+    n : (d,) array
+        Rows of the block of each node.
+    s, sums : (r,) arrays
+        Sums over rows of the edges' statistics, centred as in `Field.cells`, and as they are.
+    t : (d q,) array
+        Sums over rows of the basis.
+    """
+
+    n: np.ndarray
+    s: np.ndarray
+    sums: np.ndarray
+    t: np.ndarray
 
 
 @by_type
@@ -116,6 +126,19 @@ def gain(view: Any, e: int, x: float) -> Any:
     """Log-likelihood gained by moving edge e from 0 to x; `follow` may come next, with this x or 0 as new."""
 
 
+@without_edge.register(object)
+def terms_without_edge(view, e):
+    """Take them from `likelihood_terms`."""
+    _, slope, information = likelihood_terms(view, e, 0.0)
+    return slope, information
+
+
+@gain.register(object)
+def gain_by_terms(view, e, x):
+    """Take it from `likelihood_terms`."""
+    return likelihood_terms(view, e, x)[0]
+
+
 @by_type
 def follow(view: Any, e: int, old: float, new: float) -> Any:
     """Change edge e in all that the view keeps but `w` and `b`."""
@@ -140,6 +163,13 @@ def shift(field, a, e, end):
     return value
 
 
+@lean
+def biases_of(field, u):
+    """Return the places of the biases of node u that move with its edges; some nodes have none."""
+    q = field.basis.shape[0]
+    return range(u * q, min(u * q + q, field.lift.shape[0]))
+
+
 @by_type
 def bias_terms(view: Any, e: int, x: float, bias: Any) -> Any:
     """Log prior of the biases of both ends at value x of edge e; its slope and curvature by x."""
@@ -150,10 +180,9 @@ def bias_terms_of_field(view, e, x, bias):
     """Evaluate the densities of the biases as they would be."""
     value, slope, curvature = 0.0, 0.0, 0.0
     if view.n_biases > 0:
-        q, move = view.field.basis.shape[0], x - view.w[e]
+        move = x - view.w[e]
         for end in range(2):
-            u = view.field.edges[e, end]
-            for a in range(u * q, u * q + q):
+            for a in biases_of(view.field, view.field.edges[e, end]):
                 density, step = density_of(bias, a), shift(view.field, a, e, end)
                 at = view.b[a] - move * step
                 g, h = slope_and_precision(density, at)
@@ -171,11 +200,10 @@ def set_edge(view: Any, e: int, x: float) -> Any:
 @set_edge.register(object)
 def set_edge_of_field(view, e, x):
     """Write the value and the biases to the view's arrays."""
-    q, move = view.field.basis.shape[0], x - view.w[e]
+    move = x - view.w[e]
     view.w[e] = x
     for end in range(2):
-        u = view.field.edges[e, end]
-        for a in range(u * q, u * q + q):
+        for a in biases_of(view.field, view.field.edges[e, end]):
             view.b[a] -= move * shift(view.field, a, e, end)
 
 
@@ -190,6 +218,12 @@ def add_slopes(view: Any, active: Any, slope: Any) -> Any:
 @by_type
 def is_trusted(view: Any) -> Any:
     """Whether the likelihood is known well enough where `add_slopes` was asked last."""
+
+
+@is_trusted.register(object)
+def all_is_trusted(view):
+    """Trust what is not estimated."""
+    return True
 
 
 @by_type
@@ -220,15 +254,14 @@ def without_slab(view: Any, active: Any, bias: Any, slope: Any) -> Any:
 @without_slab.register(object)
 def field_without_slab(view, active, bias, slope):
     """Add up `bias_prior` and `add_slopes`, with their gradients in `slope` (k + n_biases,)."""
-    k, q, value = active.shape[0], view.field.basis.shape[0], 0.0
+    k, value = active.shape[0], 0.0
     if view.n_biases > 0:
         value = bias_prior(bias, view.b, slope[k:])
     for a in range(k):
         slope[a] = 0.0
         if view.n_biases > 0:  # so far the slopes of the biases' prior: at constant centred biases
             for end in range(2):
-                u = view.field.edges[active[a], end]
-                for i in range(u * q, u * q + q):
+                for i in biases_of(view.field, view.field.edges[active[a], end]):
                     slope[a] -= shift(view.field, i, active[a], end) * slope[k + i]
     return value + add_slopes(view, active, slope)
 
@@ -298,10 +331,8 @@ def centred(field, w, b, beta):
 @lean
 def add_shifts(field, w, sign, b):
     """Add to the biases `b` (d q,) what centres those of a field with weights `w` (r,), times `sign`."""
-    q = field.basis.shape[0]
     for e in range(w.shape[0]):
         if w[e] != 0.0:
             for end in range(2):
-                u = field.edges[e, end]
-                for a in range(u * q, u * q + q):
+                for a in biases_of(field, field.edges[e, end]):
                     b[a] += sign * w[e] * shift(field, a, e, end)

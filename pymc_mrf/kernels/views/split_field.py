@@ -44,6 +44,8 @@ class Windows(NamedTuple):
         Edges: those visited in the first window, then in the second, and so on.
     window_of : (r,) int64 array
         Window in which each edge is visited.
+    ascending : (d,) int64 array
+        All nodes in ascending order.
     """
 
     nodes: np.ndarray
@@ -51,15 +53,16 @@ class Windows(NamedTuple):
     sizes: np.ndarray
     order: np.ndarray
     window_of: np.ndarray
+    ascending: np.ndarray
 
 
 class WindowRows(NamedTuple):
-    """Scratch: K = 2^k and M = m for the largest window and the largest remainder.
+    """Probabilities of a window, and scratch: K = 2^k and M = m for the largest window and remainder.
 
     Attributes
     ----------
-    nodes : (d,) int64 array
-        All nodes in ascending order.
+    table : (K,) array
+        Probabilities of a window.
     J : (d, d) array
         Couplings of {0, 1} variables.
     a : (d,) array
@@ -68,11 +71,11 @@ class WindowRows(NamedTuple):
     g, sums : (2^M,) arrays
     X, upper : (M, K) arrays
     stack, partial : (M + 1, K) arrays
-    table : (K,) array
-        Probabilities of a window.
+    W, P, h : (d + 1, d), (2^d,), (2^d,) arrays
+        For fields too strong for products.
     """
 
-    nodes: np.ndarray
+    table: np.ndarray
     J: np.ndarray
     a: np.ndarray
     f: np.ndarray
@@ -82,7 +85,9 @@ class WindowRows(NamedTuple):
     upper: np.ndarray
     stack: np.ndarray
     partial: np.ndarray
-    table: np.ndarray
+    W: np.ndarray
+    P: np.ndarray
+    h: np.ndarray
 
 
 def default_blocks(d: int) -> int:
@@ -100,7 +105,7 @@ def make_windows(edges: np.ndarray, d: int, n_blocks: int) -> Windows:
     sizes = np.array([len(window) for window in pairs])
     window_of = np.argmax([np.isin(edges, window).all(axis=1) for window in pairs], axis=0)  # the first
     order = np.argsort(window_of, kind="stable")
-    return Windows(nodes, np.argsort(nodes, axis=1), sizes, order, window_of)
+    return Windows(nodes, np.argsort(nodes, axis=1), sizes, order, window_of, np.arange(d))
 
 
 def allocate_rows(windows: Windows) -> WindowRows:
@@ -109,17 +114,19 @@ def allocate_rows(windows: Windows) -> WindowRows:
     K = 1 << max(int(windows.sizes.max()), row_nodes(d))
     M = d - min(int(windows.sizes.min()), row_nodes(d))
     return WindowRows(
-        np.arange(d),
-        np.zeros((d, d)),
-        np.zeros(d),
-        np.zeros(K),
-        np.zeros(1 << M),
-        np.zeros(1 << M),
-        np.zeros((M, K)),
-        np.zeros((M, K)),
-        np.zeros((M + 1, K)),
-        np.zeros((M + 1, K)),
-        np.zeros(K),
+        table=np.zeros(K),
+        J=np.zeros((d, d)),
+        a=np.zeros(d),
+        f=np.zeros(K),
+        g=np.zeros(1 << M),
+        sums=np.zeros(1 << M),
+        X=np.zeros((M, K)),
+        upper=np.zeros((M, K)),
+        stack=np.zeros((M + 1, K)),
+        partial=np.zeros((M + 1, K)),
+        W=np.zeros((d + 1, d)),
+        P=np.zeros(1 << d),
+        h=np.zeros(1 << d),
     )
 
 
@@ -243,18 +250,15 @@ def add_two_rows(out, row, x, low, high, size):
 
 
 @jit
-def fill_window(edges, y, w, b, nodes, k, rows, W, P, h):
-    """Probabilities of the 2^k states of the nodes nodes[:k] (ascending) into `rows.table`.
-
-    `W` (d + 1, d), `P` and `h` (2^d,) are scratch for fields too strong for products.
-    """
+def fill_window(edges, y, w, b, nodes, k, rows):
+    """Probabilities of the 2^k states of the nodes nodes[:k] (ascending) into `rows.table`."""
     m, size, table = nodes.shape[0] - k, 1 << k, rows.table
     fill_couplings(edges, y, w, b, rows.J, rows.a)
     safe, _ = prepare(rows, nodes, k)
     if not safe:
-        fill_probabilities(edges, y, w, b, W, P, h)
-        sum_out(P, nodes[k:])
-        copy(P[:size], table[:size])
+        fill_probabilities(edges, y, w, b, rows.W, rows.P, rows.h)
+        sum_out(rows.P, nodes[k:])
+        copy(rows.P[:size], table[:size])
         return
     if m == 0:
         copy(rows.f[:size], table[:size])
@@ -288,19 +292,16 @@ def merge(t, before, upper, size):
 
 
 @jit
-def log_partition_and_moments(edges, y, w, b, rows, W, P, h, moments):
-    """Log-partition function; P(t_u = t_v = 1) into `moments` (d, d), u <= v.
-
-    `W`, `P` and `h` as for `fill_window`.
-    """
+def log_partition_and_moments(edges, y, w, b, nodes, rows, moments):
+    """Log-partition function; P(t_u = t_v = 1) into `moments` (d, d), u <= v; all `nodes` (d,) ascend."""
     d = b.shape[0]
     k = row_nodes(d)
     m, size = d - k, 1 << k
     constant = fill_couplings(edges, y, w, b, rows.J, rows.a)
-    safe, top = prepare(rows, rows.nodes, k)
+    safe, top = prepare(rows, nodes, k)
     if m == 0 or not safe:
-        A = fill_probabilities(edges, y, w, b, W, P, h)
-        second_moments(P, moments, h)
+        A = fill_probabilities(edges, y, w, b, rows.W, rows.P, rows.h)
+        second_moments(rows.P, moments, rows.h)
         return A
     stack, partial, upper, X, g, sums = rows.stack, rows.partial, rows.upper, rows.X, rows.g, rows.sums
     upper[:m, :size] = 0.0

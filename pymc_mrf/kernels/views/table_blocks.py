@@ -18,11 +18,11 @@ from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import (
     MonteCarloEdges,
     block_of,
-    multiply_all,
     tabulate_pair,
     wall,
 )
 from pymc_mrf.kernels.views.sample_sums import add_row
+from pymc_mrf.kernels.views.weighted_sample import multiply_pair
 
 
 @lean
@@ -75,9 +75,9 @@ def fill_pair_moments(field, first, width, s, n, room, g, H):
 
 
 @lean
-def take_table_off(whole, view, e, x):
-    """Take the block's table off the pair's log probabilities, `whole.log_p`; score and information at 0."""
-    field, room, first, log_p = whole.field, view.room, view.field.first[e], whole.log_p
+def take_table_off(whole, view, e, x, log_p):
+    """Take the block's table off the pair's log probabilities `log_p`; score and information at 0."""
+    field, room, first = whole.field, view.room, view.field.first[e]
     fill_table(field, first, x, room.table)
     top, mass = -np.inf, 0.0
     for k in range(log_p.shape[0]):
@@ -89,7 +89,7 @@ def take_table_off(whole, view, e, x):
     for k in range(log_p.shape[0]):
         log_p[k] -= top
         room.p[k] = np.exp(log_p[k])
-    s, n = field.s[first : first + x.shape[0]], field.n[field.edges[first, 0]]
+    s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     fill_pair_moments(field, first, x.shape[0], s, n, room, room.score, room.information)
 
 
@@ -97,14 +97,14 @@ def take_table_off(whole, view, e, x):
 def take_block_out_of_tree(whole, view, e, x):
     """Read the marginal table of the pair, and take the block's table off."""
     factor_log_table(whole.tree, whole.focus, e, whole.log_p)
-    take_table_off(whole, view, e, x)
+    take_table_off(whole, view, e, x, whole.log_p)
 
 
 @blocks.block_terms.register(TreeEdges)
 def block_terms_of_table(whole, view, e, x, g, H):
     """Compute the terms from the pair's table."""
     field, first = whole.field, view.field.first[e]
-    s, n = field.s[first : first + x.shape[0]], rows_of(field, first)
+    s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     value = pair_gain(field, first, x, whole.log_p, s, n, view.room)
     fill_pair_moments(field, first, x.shape[0], s, n, view.room, g, H)
     return value
@@ -114,8 +114,8 @@ def block_terms_of_table(whole, view, e, x, g, H):
 def block_gain_of_table(whole, view, e, x):
     """Compute the gain from the pair's table."""
     field, first = whole.field, view.field.first[e]
-    s = field.s[first : first + x.shape[0]]
-    return pair_gain(field, first, x, whole.log_p, s, rows_of(field, first), view.room)
+    s = whole.data.s[first : first + x.shape[0]]
+    return pair_gain(field, first, x, whole.log_p, s, rows_of(whole, first), view.room)
 
 
 @blocks.follow_block.register(TreeEdges)
@@ -131,17 +131,17 @@ def follow_block_in_tree(whole, view, e, old, new):
 @blocks.take_out.register(MonteCarloEdges)
 def take_block_out_of_sample(whole, view, e, x):
     """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
-    sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
-    whole.looked[0], whole.looked[1] = first, 0
+    sample, data, room, first = whole.sample, whole.data, view.room, view.field.first[e]
+    whole.pair.looked[0], whole.pair.looked[1] = first, 0
     tabulate_pair(whole, 0.0)
-    take_table_off(whole, view, e, x)
-    n = rows_of(field, first)
+    take_table_off(whole, view, e, x, whole.pair.log_p)
+    n = rows_of(whole, first)
     for i in range(x.shape[0]):
-        tilt = whole.slope[first + i]
+        tilt = whole.at.slope[first + i]
         if sample.excess.shape[0] > 0:
             for j in range(x.shape[0]):
                 tilt -= np.float64(sample.excess[first + i, first + j]) * x[j]
-        room.sums[i] = field.s[first + i] - n * tilt
+        room.sums[i] = data.s[first + i] - n * tilt
         _, bend, stiffness = wall(whole, first + i, 0.0)
         room.score[i] -= n * tilt + bend
         room.information[i, i] += stiffness
@@ -150,7 +150,7 @@ def take_block_out_of_sample(whole, view, e, x):
 @lean
 def correction(whole, first, x):
     """Log-likelihood that the second cumulants and the walls of a block add at x, relative to 0."""
-    sample, value, n = whole.sample, 0.0, rows_of(whole.field, first)
+    sample, value, n = whole.sample, 0.0, rows_of(whole, first)
     for i in range(x.shape[0]):
         value -= wall(whole, first + i, x[i])[0] - wall(whole, first + i, 0.0)[0]
         if sample.excess.shape[0] > 0:
@@ -163,7 +163,7 @@ def correction(whole, first, x):
 def sampled_block_gain(whole, view, e, x):
     """Compute the gain from the pair's table."""
     field, room, first = whole.field, view.room, view.field.first[e]
-    value = pair_gain(field, first, x, whole.log_p, room.sums, rows_of(field, first), room)
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(whole, first), room)
     return value + correction(whole, first, x)
 
 
@@ -174,9 +174,11 @@ def sampled_block_terms(whole, view, e, x, g, H):
         whole.field,
         view.room,
         view.field.first[e],
-        rows_of(whole.field, view.field.first[e]),
+        rows_of(whole, view.field.first[e]),
     )
-    value = pair_gain(field, first, x, whole.log_p, room.sums, n, room) + correction(whole, first, x)
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, n, room) + correction(
+        whole, first, x
+    )
     fill_pair_moments(field, first, x.shape[0], room.sums, n, room, g, H)
     for i in range(x.shape[0]):
         _, bend, stiffness = wall(whole, first + i, x[i])
@@ -196,12 +198,12 @@ def follow_block_in_sample(whole, view, e, old, new):
     move = room.move[: new.shape[0]]
     for i in range(new.shape[0]):
         move[i] = new[i] - old[i]
-    after = pair_gain(field, first, new, whole.log_p, room.zero, 1.0, room)
-    before = pair_gain(field, first, old, whole.log_p, room.zero, 1.0, room)
+    after = pair_gain(field, first, new, whole.pair.log_p, room.zero, 1.0, room)
+    before = pair_gain(field, first, old, whole.pair.log_p, room.zero, 1.0, room)
     fill_table(field, first, move, room.table)
     for i in range(room.table.shape[0]):
-        whole.factor[i] = np.float32(np.exp(room.table[i] + after - before))
-    whole.total[k] = multiply_all(sample.states[u], sample.states[v], field.floor.shape[1], whole, k)
+        whole.room.factor[i] = np.float32(np.exp(room.table[i] + after - before))
+    multiply_pair(sample, whole.at, whole.room.factor, u, v, k)
     if sample.excess.shape[0] > 0:
         for i in range(new.shape[0]):
-            add_row(sample.excess[first + i], move[i], whole.slope)
+            add_row(sample.excess[first + i], move[i], whole.at.slope)

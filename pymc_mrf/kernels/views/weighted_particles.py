@@ -5,11 +5,14 @@ The particles z with weights W of mean 1 represent the field with weights w and 
 states costs as much as the node has neighbours. Arrays over particles are stored node by node and padded to a
 multiple of LANES by particles of weight 0.
 
-Particles are a namedtuple with the attributes of `shared` and with arrays of their own: `binary_particles`,
-or `state_particles` for any number of states. They answer the questions of this module.
+Particles are a namedtuple: `binary_particles`, or `state_particles` for any number of states. They have the
+attributes of `shared`; states and what follows from them; `owned`, products of weights and probabilities of
+one node, `owned.node` (1,) int64, -1 for none; `ends`, what is known of the pair of the edge that is looked
+at without it; and scratch, `room`, with that of `shared_room`. They answer the questions of this module,
+those of pairs in `binary_pairs` and `state_pairs`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +31,24 @@ def padded(n_particles: int) -> int:
     return -(-n_particles // LANES) * LANES
 
 
+class Neighbours(NamedTuple):
+    """Present edges by their ends.
+
+    Attributes
+    ----------
+    indptr : (d + 1,) int64 array
+    degree : (d,) int64 array
+    near, via : (2 r,) int64 arrays
+        Present neighbours of node i, and the edges that lead to them, are entries indptr[i] to
+        indptr[i] + degree[i].
+    """
+
+    indptr: np.ndarray
+    degree: np.ndarray
+    near: np.ndarray
+    via: np.ndarray
+
+
 def shared(n_particles: int, indptr: np.ndarray, n_edges: int, n_biases: int) -> dict[str, Any]:
     """Attributes that all particles have; without edges, parameters are for the caller to fill.
 
@@ -35,44 +56,37 @@ def shared(n_particles: int, indptr: np.ndarray, n_edges: int, n_biases: int) ->
     -------
     size : int
         Particles, m; N - m are padding.
-    stale : (d,) bool array
-        Nodes whose probabilities are not those of their local fields.
     W : (N,) array
         Weights with mean 1 over the particles.
     w : (r,) array, beta : (d q,) array
         Weights of the edges and centred biases that the particles stand for.
-    indptr : (d + 1,) int64 array
-    degree : (d,) int64 array
-    near, via : (2 r,) int64 arrays
-        Present neighbours of node i, and the edges that lead to them, are entries indptr[i] to
-        indptr[i] + degree[i].
-    owner : (1,) int64 array
-        The node whose products of weights and probabilities are kept, -1 for none.
-    uniform, row : (N,) arrays
-        Scratch.
-    ancestor : (N,) int64 array
+    neighbours : Neighbours
+    stale : (d,) bool array
+        Nodes whose probabilities are not those of their local fields.
     lanes : (STATE_SIZE,) uint64 array
         Random number generators, seeded anew by every call that needs them.
     """
-    d, N = len(indptr) - 1, padded(n_particles)
-    W = np.zeros(N)
+    d, W, ends = (
+        len(indptr) - 1,
+        np.zeros(padded(n_particles)),
+        np.zeros((2, 2 * n_edges), dtype=np.int64),
+    )
     W[:n_particles] = 1.0
     return {
         "size": n_particles,
-        "stale": np.ones(d, dtype=np.bool_),
         "W": W,
         "w": np.zeros(n_edges),
         "beta": np.zeros(n_biases),
-        "indptr": indptr.copy(),
-        "degree": np.zeros(d, dtype=np.int64),
-        "near": np.zeros(2 * n_edges, dtype=np.int64),
-        "via": np.zeros(2 * n_edges, dtype=np.int64),
-        "owner": np.full(1, -1),
-        "uniform": np.zeros(N),
-        "row": np.zeros(N),
-        "ancestor": np.zeros(N, dtype=np.int64),
+        "neighbours": Neighbours(indptr.copy(), np.zeros(d, dtype=np.int64), *ends),
+        "stale": np.ones(d, dtype=np.bool_),
         "lanes": np.zeros(STATE_SIZE, dtype=np.uint64),
     }
+
+
+def shared_room(n_particles: int) -> dict[str, Any]:
+    """Scratch that all particles have: `uniform` and `row` (N,), `ancestor` (N,) int64."""
+    N = padded(n_particles)
+    return {"uniform": np.zeros(N), "row": np.zeros(N), "ancestor": np.zeros(N, dtype=np.int64)}
 
 
 @by_type
@@ -102,7 +116,7 @@ def fill_probabilities(particles: Any, field: Any, i: int) -> Any:
 
 @by_type
 def draw_node(particles: Any, field: Any, i: int) -> Any:
-    """Draw node i given all others, from the numbers in `uniform`; its changes are those of end 0."""
+    """Draw node i given all others, from the numbers in `room.uniform`; its changes are those of end 0."""
 
 
 @by_type
@@ -189,21 +203,22 @@ def fill_uniform(lanes, out):
 
 
 @lean
-def link(i, j, e, particles):
+def link(neighbours, i, j, e):
     """Make j a present neighbour of i."""
-    k = particles.indptr[i] + particles.degree[i]
-    particles.near[k], particles.via[k] = j, e
-    particles.degree[i] += 1
+    k = neighbours.indptr[i] + neighbours.degree[i]
+    neighbours.near[k], neighbours.via[k] = j, e
+    neighbours.degree[i] += 1
 
 
 @lean
-def unlink(i, e, particles):
+def unlink(neighbours, i, e):
     """Take the neighbour along edge e from those of i."""
-    particles.degree[i] -= 1
-    last = particles.indptr[i] + particles.degree[i]
-    for k in range(particles.indptr[i], last):
-        if particles.via[k] == e:
-            particles.near[k], particles.via[k] = particles.near[last], particles.via[last]
+    near, via = neighbours.near, neighbours.via
+    neighbours.degree[i] -= 1
+    last = neighbours.indptr[i] + neighbours.degree[i]
+    for k in range(neighbours.indptr[i], last):
+        if via[k] == e:
+            near[k], via[k] = near[last], via[last]
             return
 
 
@@ -211,37 +226,37 @@ def unlink(i, e, particles):
 def refresh(particles, field):
     """Recompute neighbours and local fields from states and parameters."""
     clear_fields(particles, field)
-    particles.degree[:] = 0
+    particles.neighbours.degree[:] = 0
     for e in range(particles.w.shape[0]):
         if particles.w[e] != 0.0:
             u, v = field.edges[e, 0], field.edges[e, 1]
-            link(u, v, e, particles)
-            link(v, u, e, particles)
+            link(particles.neighbours, u, v, e)
+            link(particles.neighbours, v, u, e)
             add_edge(particles, field, e, particles.w[e])
     particles.stale[:] = True
-    particles.owner[0] = -1
+    particles.owned.node[0] = -1
 
 
 @lean
 def push(particles, field, i, end, except_edge):
     """Carry the changes of node i, which are those of `end`, over to its neighbours."""
-    for k in range(particles.indptr[i], particles.indptr[i] + particles.degree[i]):
-        e = particles.via[k]
-        if e != except_edge:
-            carry(particles, field, particles.near[k], end, particles.w[e])
-            particles.stale[particles.near[k]] = True
+    indptr, degree, near, via = particles.neighbours
+    for k in range(indptr[i], indptr[i] + degree[i]):
+        if via[k] != except_edge:
+            carry(particles, field, near[k], end, particles.w[via[k]])
+            particles.stale[near[k]] = True
 
 
 @lean
 def sweep(particles, field, n_sweeps):
     """Gibbs sweeps of all particles; the weights stay as they are."""
     for _ in range(n_sweeps):
-        for i in range(particles.degree.shape[0]):
+        for i in range(particles.neighbours.degree.shape[0]):
             update_probabilities(particles, field, i)
-            fill_uniform(particles.lanes, particles.uniform)
+            fill_uniform(particles.lanes, particles.room.uniform)
             draw_node(particles, field, i)
             push(particles, field, i, 0, -1)
-    particles.owner[0] = -1
+    particles.owned.node[0] = -1
 
 
 @lean
@@ -251,16 +266,22 @@ def change_edge(particles, field, e, old, new):
     redraw_pair(particles, field, e, old, new)
     particles.w[e] = new
     if old == 0.0:
-        link(u, v, e, particles)
-        link(v, u, e, particles)
+        link(particles.neighbours, u, v, e)
+        link(particles.neighbours, v, u, e)
     elif new == 0.0:
-        unlink(u, e, particles)
-        unlink(v, e, particles)
+        unlink(particles.neighbours, u, e)
+        unlink(particles.neighbours, v, e)
     push(particles, field, u, 0, e)
     push(particles, field, v, 1, e)
     add_edge(particles, field, e, new)
     particles.stale[u], particles.stale[v] = True, True
-    particles.owner[0] = -1
+    particles.owned.node[0] = -1
+
+
+@lean
+def variance_of_sum(products, W):
+    """Variance of a mean under the weights `W` (N,) from its weighted deviations `products` (N,)."""
+    return dot(products, products) / total(W) ** 2
 
 
 @lean
@@ -283,10 +304,10 @@ def resample(particles):
     """Systematic resampling; weights become equal."""
     W, m = particles.W, particles.size
     position = unit_interval(next_word(particles.lanes, 0))
-    fill_ancestors(W, m / total(W), position, particles.ancestor[:m])
+    fill_ancestors(W, m / total(W), position, particles.room.ancestor[:m])
     take_ancestors(particles)
     W[:m] = 1.0
-    particles.owner[0] = -1
+    particles.owned.node[0] = -1
 
 
 @lean

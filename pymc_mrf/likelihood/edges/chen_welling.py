@@ -156,7 +156,7 @@ class ExactChenWelling(ChenWellingEngine):
         variance, precision = np.empty((2, len(self.data_curvature)))
         langevin_kernels.marginal_variances(view.field, view.marginals, variance)
         langevin_kernels.fill_precisions(prior, precision)
-        return view.field.n[0] * variance + precision
+        return view.data.n[0] * variance + precision
 
 
 class PersistentChenWelling(ChenWellingEngine):

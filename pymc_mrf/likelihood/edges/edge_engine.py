@@ -19,7 +19,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     hamiltonian_move,
     prior_precisions,
 )
-from pymc_mrf.kernels.views.questions import Field, centred
+from pymc_mrf.kernels.views.questions import Field, FieldData, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_field import (
@@ -90,14 +90,15 @@ class EdgeEngine:
         family: Family,
         is_centred: bool,
         order: np.ndarray | None = None,
-    ) -> Field:
+    ) -> tuple[Field, FieldData]:
         """Make the `edge_field`, its edges in their own or another `order` (r,), and read its scales."""
         order = np.arange(graph.n_edges) if order is None else order
-        field, rows = edge_field(x, graph, family, is_centred, order), present_rows(x, graph)
+        field, data = edge_field(x, graph, family, is_centred, order)
+        rows = present_rows(x, graph)
         self._columns = columns_of(x, graph)
         self.information = data_information(rows, field)
         self.correlations = node_correlations(rows, field)
-        return field
+        return field, data
 
     def refresh(self, rng) -> None:
         """Bring the view up to date with its parameters `w`, `b` and `beta`."""
@@ -105,11 +106,11 @@ class EdgeEngine:
 
     def set_data(self, x: Data) -> None:
         """Take other data of the same shapes, missing cells being filled anew; for the next `sweep`."""
-        field, columns = self.view.field, self._columns
+        view, columns = self.view, self._columns
         if self._counts is None:
-            self._counts = DataCounts(columns.ends, field.features.shape[2])
+            self._counts = DataCounts(columns.ends, view.field.features.shape[2])
         self._counts.count(x)
-        fill_sums(self._counts.nodes[columns.present], self._counts.pairs, field)
+        fill_sums(self._counts.nodes[columns.present], self._counts.pairs, view.field, view.data)
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix.

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
 from pymc_mrf.likelihood.edges.columns import columns_of
 
@@ -22,8 +22,8 @@ def edge_field(
     family: Family,
     is_centred: bool,
     order: np.ndarray,
-) -> Field:
-    """Make the kernels' data of a field, its edges visited in `order`.
+) -> tuple[Field, FieldData]:
+    """Make the field and its data as kernels take them, edges visited in `order`.
 
     Parameters
     ----------
@@ -63,23 +63,21 @@ def edge_field(
         pair=pair,
         products=products,
         order=np.argsort(np.argsort(order)[pair], kind="stable"),
-        n=n[columns.present],
         features=F,
         basis=G,
         floor=floor,
         centre=centre,
         lift=lift_of(family, d),
-        s=np.zeros(len(pair)),
-        sums=np.zeros(len(pair)),
-        t=np.zeros(d * len(G)),
         statistic=f.reshape(-1, K * K),
         cells=(f - by_u[:, :, None] - by_v[:, None]).reshape(-1, K * K),
         contrast=float(
             max((f - f[:, [a]] - f[:, :, [a]] + f[:, a, a, None, None]).max() for a in range(K))
         ),
     )
-    fill_sums(counts.nodes[columns.present], counts.pairs, field)
-    return field
+    s, sums = np.zeros((2, len(pair)))
+    data = FieldData(n=n[columns.present], s=s, sums=sums, t=np.zeros(d * len(G)))
+    fill_sums(counts.nodes[columns.present], counts.pairs, field, data)
+    return field, data
 
 
 def features_of(family: Family, d: int) -> np.ndarray:
@@ -151,16 +149,16 @@ def regressed_centres(pairs: np.ndarray, of_u: np.ndarray, of_v: np.ndarray) -> 
     return centre
 
 
-def fill_sums(of_nodes: np.ndarray, of_pairs: np.ndarray, field: Field) -> None:
-    """Fill in the sums of the field's statistics over the rows of its data, as of `edge_field`.
+def fill_sums(of_nodes: np.ndarray, of_pairs: np.ndarray, field: Field, data: FieldData) -> None:
+    """Fill in the sums of the field's statistics over the rows of its `data`, as of `edge_field`.
 
     `of_nodes` (d, K) and `of_pairs` (pairs, K, K) count the states of the nodes and of the ends of edges.
     """
     u, v = field.edges.T
     by_u, by_v = taken_from_ends(field.features, field.edges, field.centre)
-    field.t[:] = (of_nodes @ field.basis.T).ravel()
-    field.sums[:] = (of_pairs.reshape(len(of_pairs), -1)[field.pair] * field.statistic).sum(axis=1)
-    field.s[:] = field.sums - (by_u * of_nodes[u]).sum(axis=1) - (by_v * of_nodes[v]).sum(axis=1)
+    data.t[:] = (of_nodes @ field.basis.T).ravel()
+    data.sums[:] = (of_pairs.reshape(len(of_pairs), -1)[field.pair] * field.statistic).sum(axis=1)
+    data.s[:] = data.sums - (by_u * of_nodes[u]).sum(axis=1) - (by_v * of_nodes[v]).sum(axis=1)
 
 
 def node_covariances(x: Data, field: Field) -> np.ndarray:
@@ -168,7 +166,7 @@ def node_covariances(x: Data, field: Field) -> np.ndarray:
 
     With `HALF_ROW` more that shows each of them alone, so that no variance is 0; `x` is that of `edge_field`.
     """
-    d, q = len(field.n), len(field.basis)
+    d, q = len(field.features), len(field.basis)
     C = np.zeros((d, q, q))
     for block in blocks_of(x, field.edges):
         values = field.basis[:, block.x]
@@ -205,12 +203,13 @@ def correlations(C: np.ndarray) -> np.ndarray:
     return C / (scale[:, :, None] * scale[:, None, :])
 
 
-def room_for(field: Field, n_biases: int) -> dict[str, Any]:
-    """Attributes that all views of a field have: the field, and room for its parameters."""
+def room_for(field: Field, data: FieldData, n_biases: int) -> dict[str, Any]:
+    """Attributes that all views of a field have: the field, its data, and room for its parameters."""
     return {
         "field": field,
-        "w": np.zeros(len(field.s)),
-        "b": np.zeros(len(field.t)),
-        "beta": np.zeros(len(field.t)),
+        "data": data,
+        "w": np.zeros(len(data.s)),
+        "b": np.zeros(len(data.t)),
+        "beta": np.zeros(len(data.t)),
         "n_biases": n_biases,
     }

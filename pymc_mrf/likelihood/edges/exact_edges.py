@@ -6,6 +6,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.views import exact_edges
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
 from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -57,13 +58,13 @@ class ExactEdges(EdgeEngine):
             fits = fits and not (family.has_own_scores or family.has_blocks)
             enumerates = fits and 2**d <= CELL_COST * tree.n_cells
         order = tree.factor_order[tree.factor_order < graph.n_edges]
-        field = self.take_data(x, graph, family, is_centred, order)
-        n_biases = len(field.t) if moves_biases else 0
+        field, data = self.take_data(x, graph, family, is_centred, order)
+        n_biases = len(data.t) if moves_biases else 0
         if enumerates:
-            self.view = listed_view(field, n_biases)
+            self.view = listed_view(field, data, n_biases)
         else:
             reference = [block.x[0].astype(np.int64) for block in blocks_of(x, graph.edges)]
-            self.view = tree_view(field, n_biases, tree, reference)
+            self.view = tree_view(field, data, n_biases, tree, reference)
 
     def stretch(self, rng) -> float:
         """Draw it from `STRETCH`."""
@@ -77,10 +78,10 @@ class ExactEdges(EdgeEngine):
             self.view.window[0] = -1
 
 
-def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
+def shared(field: Field, data: FieldData, n_biases: int, n_blocks: int = 1) -> dict:
     """Attributes that both views have."""
     n_cells, n_pairs = field.cells.shape[1], len(np.unique(field.pair))
-    return room_for(field, n_biases) | {
+    return room_for(field, data, n_biases) | {
         "log_p": np.zeros(n_cells),
         "kept": np.zeros((n_blocks, n_cells)),
         "delta": np.zeros(n_cells),
@@ -89,14 +90,14 @@ def shared(field: exact_edges.Field, n_biases: int, n_blocks: int = 1) -> dict:
 
 
 def tree_view(
-    field: exact_edges.Field, n_biases: int, tree: JunctionTree, reference: list[np.ndarray]
+    field: Field, data: FieldData, n_biases: int, tree: JunctionTree, reference: list[np.ndarray]
 ) -> exact_edges.TreeEdges:
     """View by junction tree; `reference`: states of a row of the data of each block."""
     arrays = tree.arrays
     work = kernels.allocate(arrays)
     return exact_edges.TreeEdges(
-        **shared(field, n_biases, len(reference)),
-        is_even=bool((field.n == field.n[0]).all()),
+        **shared(field, data, n_biases, len(reference)),
+        is_even=bool((data.n == data.n[0]).all()),
         reference=np.concatenate(reference),
         tree=arrays,
         focus=allocate_focus(arrays),
@@ -104,18 +105,15 @@ def tree_view(
     )
 
 
-def listed_view(field: exact_edges.Field, n_biases: int) -> exact_edges.ListedEdges:
+def listed_view(field: Field, data: FieldData, n_biases: int) -> exact_edges.ListedEdges:
     """View by enumeration."""
     d = len(field.floor)
     windows = make_windows(field.edges, d, default_blocks(d))
     return exact_edges.ListedEdges(
-        **shared(field._replace(order=windows.order), n_biases),
+        **shared(field._replace(order=windows.order), data, n_biases),
         spreads=np.ptp(field.cells, axis=1),
         windows=windows,
         window=np.full(1, -1),
         rows=allocate_rows(windows),
-        P=np.zeros(2**d),
-        h=np.zeros(2**d),
-        W=np.zeros((d + 1, d)),
         moments=np.zeros((d, d)),
     )

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from pymc_mrf.fields.series import row_states
-from pymc_mrf.kernels.views.listed_rows import ListedRows, fill_probabilities
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRows, RowStates, fill_probabilities
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -24,14 +24,15 @@ class ListedRowEdges(EdgeEngine):
     """
 
     def __init__(self, x, graph, family, moves_biases) -> None:
-        field = self.take_data(x, graph, family, moves_biases)
+        field, data = self.take_data(x, graph, family, moves_biases)
         cards = family.possible(graph.n_nodes).sum(axis=1)
-        self.view = listed_row_view(x, self._columns, field, cards, len(field.t) if moves_biases else 0)
+        n_biases = len(data.t) if moves_biases else 0
+        self.view = listed_row_view(x, self._columns, field, data, cards, n_biases)
 
     def set_data(self, x: Data) -> None:
         """Histories as well."""
         super().set_data(x)
-        fill_histories(self.view, x, self._columns)
+        fill_histories(self.view.rows, x, self._columns)
 
     def stretch(self, rng) -> float:
         """Draw it as under the exact likelihood of fields."""
@@ -43,7 +44,7 @@ class ListedRowEdges(EdgeEngine):
 
 
 def listed_row_view(
-    x: Data, columns: Columns, field: Field, cards: np.ndarray, n_biases: int
+    x: Data, columns: Columns, field: Field, data: FieldData, cards: np.ndarray, n_biases: int
 ) -> ListedRows:
     """Make the view of a field in time whose rows are listed; probabilities are still to be filled in.
 
@@ -53,6 +54,7 @@ def listed_row_view(
         As of `columns`.
     columns : Columns
     field : Field
+    data : FieldData
     cards : (d,) int64 array
         Number of states of each node.
     n_biases : int
@@ -69,8 +71,7 @@ def listed_row_view(
     for i, own in zip(nodes, states, strict=False):
         every[i : i + own.shape[1], : len(own)] = own.T
     H, S = sum(map(len, arrays)), size.max()
-    view = ListedRows(
-        **room_for(field, n_biases),
+    rows = RowStates(
         block=np.repeat(np.arange(len(size)), d_of),
         nodes=nodes,
         size=size,
@@ -79,25 +80,25 @@ def listed_row_view(
         n=np.zeros(H),
         past=np.zeros((len(columns.nodes), H), dtype=np.int8),
         source=np.where(columns.is_arrow, columns.ends[:, 1], -1),
+        spread=np.ptp(field.cells, axis=1),
+    )
+    fill_histories(rows, x, columns)
+    return ListedRows(
+        **room_for(field, data, n_biases),
+        rows=rows,
         P=np.zeros((H, S)),
         q=np.zeros((H, K * K)),
-        tables=np.zeros((d, K)),
-        base=np.zeros(S),
-        spread=np.ptp(field.cells, axis=1),
-        p=np.zeros((H, d, K)),
-        growth=np.zeros(K * K),
+        room=ListedRoom(np.zeros((d, K)), np.zeros(S), np.zeros(K * K), np.zeros((H, d, K))),
     )
-    fill_histories(view, x, columns)
-    return view
 
 
-def fill_histories(view: ListedRows, x: Data, columns: Columns) -> None:
+def fill_histories(rows: RowStates, x: Data, columns: Columns) -> None:
     """Find the rows of data `x`, as of `listed_row_view`, that have the same history, and count them."""
     start = 0
     for k, block in enumerate(blocks_of(x, columns.ends)):
-        n_nodes = view.nodes[k + 1] - view.nodes[k]
+        n_nodes = rows.nodes[k + 1] - rows.nodes[k]
         past, counts = np.unique(block.x[:, n_nodes:], axis=0, return_counts=True)
         end = start + len(past)
-        view.histories[k], view.n[start:end] = (start, end), counts
-        view.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
+        rows.histories[k], rows.n[start:end] = (start, end), counts
+        rows.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
         start += len(block.x)

@@ -4,8 +4,8 @@ import numpy as np
 
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
-from pymc_mrf.kernels.views.mixed_edges import SMALLEST
-from pymc_mrf.kernels.views.mixed_views import MixedField, rank_two
+from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField, rank_two
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0
@@ -27,13 +27,14 @@ class MixedLikelihood(MixedEngine):
     """
 
     def _make_view(  # type: ignore[override]
-        self, field: MixedField, w, b, beta, states: Listed | None = None
+        self, field: MixedField, data: MixedData, w, b, beta, states: Listed | None = None
     ) -> kernels.MixedEdges:
         layout, (a, K) = self._layout, (len(self._layout.cards), self._layout.features.shape[1])
         listed = all_states(layout) if states is None else states
         N = len(listed.base)
         return kernels.MixedEdges(
             field=field,
+            data=data,
             layout=layout,
             states=listed,
             at=allocate_weighted(layout, N),
@@ -42,18 +43,22 @@ class MixedLikelihood(MixedEngine):
             beta=beta,
             n_biases=len(beta),
             log_p=np.zeros(K * K),
-            tilt=np.zeros(N),
-            tilted=np.zeros(N),
-            by_state=np.zeros((3, K)),
-            shares=np.zeros((a, K)),
-            diagonal=np.zeros(layout.n_measured),
             look=np.zeros(9),
             least_share=0.0 if states is None else LEAST_SHARE,
+            room=kernels.ListRoom(
+                tilt=np.zeros(N),
+                tilted=np.zeros(N),
+                moves=np.zeros(K),
+                by_state=np.zeros((3, K)),
+                shares=np.zeros((a, K)),
+                diagonal=np.zeros(layout.n_measured),
+                seconds=np.zeros(layout.n_measured),
+            ),
         )
 
     def _scores(self, z, states):
         """Return the centred statistics: there is one factor."""
-        layout, (a, K), n = self._layout, self.view.shares.shape, len(z)
+        layout, (a, K), n = self._layout, self.view.room.shares.shape, len(z)
         p, q = layout.pairs.T
         deviation = z - z.mean(axis=0)
         in_state = (states[:, :, None] == np.arange(K)).reshape(n, a * K)
@@ -69,14 +74,14 @@ class MixedLikelihood(MixedEngine):
 
         Root mean square over the edges that might be absent, by the delta method, points being independent.
         """
-        view, n = self.view, self.view.field.n[0]
+        view, n = self.view, self.view.data.n[0]
         if not view.least_share:
             return None
         p, noise = view.at.p, []
         for e in np.unique(self._layout.edge[view.w != 0.0]):
             own, (ratio, f) = self._layout.edge == e, self._ratios_without(e)
             mass = p @ ratio
-            lost = view.w[own] @ view.field.s[own] + n * (np.log(mass) - 0.5 * np.log(max(f, SMALLEST)))
+            lost = view.w[own] @ view.data.s[own] + n * (np.log(mass) - 0.5 * np.log(max(f, SMALLEST)))
             if lost < HOPELESS:
                 noise.append(n**2 * ((p * (ratio / mass - 1.0)) ** 2).sum())
         return float(np.sqrt(np.mean(noise))) if noise else 0.0

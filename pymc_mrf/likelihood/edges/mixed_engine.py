@@ -10,7 +10,7 @@ from pymc_mrf.fields.mixed import features_of_rows, layout_of
 from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.mixed_views import MixedField, add_mixed_shifts
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
@@ -51,7 +51,8 @@ class MixedEngine(EdgeEngine):
         self._moves_biases = moves_biases
         a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
         parameters = np.zeros(P), np.zeros(a * K + c), np.zeros(a * K + c if moves_biases else 0)
-        self.view = self._make_view(mixed_field(layout, len(x)), *parameters, **options)
+        field, data = mixed_field(layout, len(x))
+        self.view = self._make_view(field, data, *parameters, **options)
         self.set_data(x)
         z, states = split_data(layout, self.columns, x)
         Q = len(layout.owner)
@@ -61,7 +62,7 @@ class MixedEngine(EdgeEngine):
             scores = scores - scores.mean(axis=0)
             self.curvature[np.ix_(where, where)] += scores.T @ scores
         self.curvature += HALF_ROW * np.diag(np.diag(self.curvature) / len(x) + 1e-6)
-        counts = self.view.field.t.reshape(a, K) + HALF_ROW
+        counts = self.view.data.t.reshape(a, K) + HALF_ROW
         start = np.log(counts / counts.sum(axis=1, keepdims=True))
         start[np.arange(K) >= layout.cards[:, None]] = 0.0
         variance = z[:, Q:].var(axis=0)
@@ -70,8 +71,8 @@ class MixedEngine(EdgeEngine):
         self.correlations = np.zeros((0, 0, 0))
 
     @abstractmethod
-    def _make_view(self, field: MixedField, w, b, beta, **options: Any) -> Any:
-        """Make the view of a field without its data, with room for its parameters (P,) and (a K + c,)."""
+    def _make_view(self, field: MixedField, data: MixedData, w, b, beta, **options: Any) -> Any:
+        """Make the view of a field without data so far, with room for its parameters (P,) and (a K + c,)."""
 
     @abstractmethod
     def _scores(self, z: np.ndarray, states: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -83,7 +84,7 @@ class MixedEngine(EdgeEngine):
     def set_data(self, x) -> None:
         """Take other states and deviations (n, d)."""
         z, states = split_data(self._layout, self.columns, x)
-        fill_data(self._layout, z, states, self._moves_biases, self.view.field)
+        fill_data(self._layout, z, states, self._moves_biases, self.view.field, self.view.data)
         self._take_rows(z, states)
 
     def _take_rows(self, z: np.ndarray, states: np.ndarray) -> None:
@@ -94,8 +95,7 @@ class MixedEngine(EdgeEngine):
         view = self.view
         view.w[:], view.b[:] = w, b
         if view.n_biases:
-            view.beta[:] = b
-            add_mixed_shifts(view.field, view.layout, view.w, 1.0, view.beta)
+            questions.centred(view.field, view.w, view.b, view.beta)
 
     @abstractmethod
     def _refresh(self) -> float:
@@ -168,29 +168,27 @@ def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.
     return features_of_rows(layout, states, x[:, columns.measurements]), states
 
 
-def mixed_field(layout: Layout, n: int) -> MixedField:
-    """Make room for the sums over the `n` rows of a field."""
+def mixed_field(layout: Layout, n: int) -> tuple[MixedField, MixedData]:
+    """Make room for a field and the sums over its `n` rows."""
     a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
     M = int(np.diff(layout.first).max())
     features = np.zeros((a + c, M, K))
     for i in range(a):
         own = layout.features[layout.first[i] : layout.first[i + 1]]
         features[i, : len(own)] = own
-    return MixedField(
+    field = MixedField(
         edges=layout.ends,
         pair=layout.edge,
         order=np.arange(P),
-        n=np.full(a + c, float(n)),
         basis=np.eye(K),
         features=features,
         lift=np.ascontiguousarray(features[:a].swapaxes(1, 2)).reshape(a * K, M),
         centre=np.zeros((P, 2, M)),
         cells=np.zeros((P, K * K)),
-        s=np.zeros(P),
-        sums=np.zeros(P),
-        t=np.zeros(a * K),
-        squares=np.zeros(c),
     )
+    s, sums = np.zeros((2, P))
+    n_rows = np.full(a + c, float(n))
+    return field, MixedData(n=n_rows, s=s, sums=sums, t=np.zeros(a * K), squares=np.zeros(c))
 
 
 def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +202,12 @@ def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray,
 
 
 def fill_data(
-    layout: Layout, z: np.ndarray, states: np.ndarray, is_centred: bool, field: MixedField
+    layout: Layout,
+    z: np.ndarray,
+    states: np.ndarray,
+    is_centred: bool,
+    field: MixedField,
+    data: MixedData,
 ) -> None:
     """Fill in the sums over rows with features `z` (n, Q + c) and `states` (n, a), and what they say."""
     (p, q), Q, K = layout.pairs.T, len(layout.owner), layout.features.shape[1]
@@ -215,10 +218,10 @@ def fill_data(
         field.centre[has_answer, 1, local[p[has_answer]]] = mean[q[has_answer]]
         field.centre[both, 0, local[q[both]]] = mean[p[both]]
     of_p, of_q = taken_from_features(layout, field.centre)
-    field.sums[:] = products[p, q]
-    field.s[:] = field.sums - len(z) * (of_p * mean[p] + of_q * mean[q])
+    data.sums[:] = products[p, q]
+    data.s[:] = data.sums - len(z) * (of_p * mean[p] + of_q * mean[q])
     F, G = layout.features[p[both]], layout.features[q[both]]
     cells = F[:, :, None] * G[:, None] - of_p[both, None, None] * F[:, :, None]
     field.cells[both] = (cells - of_q[both, None, None] * G[:, None]).reshape(-1, K * K)
-    field.t[:] = (states[:, :, None] == np.arange(K)).sum(axis=0).ravel()
-    field.squares[:] = np.diag(products)[Q:]
+    data.t[:] = (states[:, :, None] == np.arange(K)).sum(axis=0).ravel()
+    data.squares[:] = np.diag(products)[Q:]

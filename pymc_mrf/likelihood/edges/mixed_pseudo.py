@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from pymc_mrf.kernels.mixed import allocate_weighted
+from pymc_mrf.kernels.mixed import MIXED, allocate_weighted
 from pymc_mrf.kernels.views import mixed_pseudo as kernels
-from pymc_mrf.kernels.views.mixed_views import MixedField
+from pymc_mrf.kernels.views.mixed_rows import AnswerTerms, MixedRows
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
 
 
@@ -21,20 +22,22 @@ class MixedPseudoLikelihood(MixedEngine):
 
     is_pseudo = True
 
-    def _make_view(self, field: MixedField, w, b, beta) -> kernels.MixedPseudo:  # type: ignore[override]
-        layout, n = self._layout, int(field.n[0])
+    def _make_view(  # type: ignore[override]
+        self, field: MixedField, data: MixedData, w, b, beta
+    ) -> kernels.MixedPseudo:
+        layout, n = self._layout, int(data.n[0])
         a, K, Q, c = len(layout.cards), layout.features.shape[1], len(layout.owner), layout.n_measured
         M = field.features.shape[1]
 
-        def conditionals() -> kernels.AnswerTerms:
+        def conditionals() -> AnswerTerms:
             local, residual = np.zeros((2, Q, n))
-            return kernels.AnswerTerms(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
+            return AnswerTerms(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
 
         return kernels.MixedPseudo(
             field=field,
+            data=data,
             layout=layout,
-            z=np.zeros((Q + c, n)),
-            products=np.zeros((Q, Q)),
+            rows=MixedRows(np.zeros((Q + c, n)), np.zeros((Q, Q))),
             now=conditionals(),
             trial=conditionals(),
             at=allocate_weighted(layout, n),
@@ -42,21 +45,24 @@ class MixedPseudoLikelihood(MixedEngine):
             b=b,
             beta=beta,
             n_biases=len(beta),
-            tilt=np.zeros(n),
-            tilted=np.zeros(n),
-            p=np.zeros(K),
-            mean=np.zeros(M),
-            diagonal=np.zeros(c),
             look=np.zeros(9),
+            room=kernels.PseudoRoom(
+                tilt=np.zeros(n),
+                tilted=np.zeros(n),
+                p=np.zeros(K),
+                mean=np.zeros(M),
+                diagonal=np.zeros(c),
+                seconds=np.zeros(c),
+            ),
         )
 
     def _take_rows(self, z, states) -> None:
         """Keep the rows; edges of an answer count in two factors."""
-        view, Q, twice = self.view, len(self._layout.owner), self._layout.kind <= kernels.MIXED
-        view.z[:] = z.T
-        np.matmul(z[:, :Q].T, z[:, :Q], out=view.products)
-        view.field.s[twice] += view.field.sums[twice]
-        view.field.sums[twice] *= 2.0
+        view, Q, twice = self.view, len(self._layout.owner), self._layout.kind <= MIXED
+        view.rows.z[:] = z.T
+        np.matmul(z[:, :Q].T, z[:, :Q], out=view.rows.products)
+        view.data.s[twice] += view.data.sums[twice]
+        view.data.sums[twice] *= 2.0
 
     def _scores(self, z, states):
         """Return the scores of every answer given all else, and of the measurements given the answers."""
@@ -70,7 +76,7 @@ class MixedPseudoLikelihood(MixedEngine):
             touching = np.flatnonzero((layout.ends == i).any(axis=1))
             where = np.concatenate([touching, P + i * K + np.arange(K)])
             found.append((where, np.concatenate([both[:, touching], in_state[:, i]], axis=1)))
-        touching = np.flatnonzero(layout.kind >= kernels.MIXED)
+        touching = np.flatnonzero(layout.kind >= MIXED)
         where = np.concatenate([touching, P + a * K + np.arange(layout.n_measured)])
         products = z[:, p[touching]] * deviation[:, q[touching]]
         found.append((where, np.concatenate([products, -0.5 * z[:, Q:] ** 2], axis=1)))

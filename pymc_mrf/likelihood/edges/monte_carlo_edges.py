@@ -14,8 +14,8 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     prior_precisions,
 )
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.kernels.views.questions import Field, add_shifts, bias_prior
-from pymc_mrf.kernels.views.sample_sums import LANES
+from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts, bias_prior
+from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
@@ -46,30 +46,30 @@ class MonteCarloEdges(EdgeEngine):
     """
 
     def __init__(self, x, graph, family, moves_biases, references: Sequence[Reference]) -> None:
-        field = self.take_data(x, graph, family, moves_biases)
+        field, data = self.take_data(x, graph, family, moves_biases)
         self.parts = parts = parts_of(field, references, list(blocks_of(x, field.edges)))
         q = len(field.basis)
         self.correlations = np.concatenate([correlations_of(part, q) for part in parts])
-        self.view = sample_view(field, len(field.t) if moves_biases else 0, parts)
-        rows = np.concatenate([field.n[field.edges[:, 0]], np.repeat(field.n, q)])
-        self.information = rows * self.view.sample.variances
+        self.view = sample_view(field, data, len(data.t) if moves_biases else 0, parts)
+        rows = np.concatenate([data.n[field.edges[:, 0]], np.repeat(data.n, q)])
+        self.information = rows * self.view.walls.variances
         self._means = np.empty(len(rows))
         for reference, block, place in parts:
             own = field._replace(edges=block.edges, cells=field.cells[block.which])
             self._means[place] = reference.gap + reference.sample_means(own)
-        self._biases = self.view.sample.place[len(field.s) :].copy()
-        add_shifts(field, self.view.sample.place[: len(field.s)], -1.0, self._biases)
+        self._biases = self.view.sample.place[len(data.s) :].copy()
+        add_shifts(field, self.view.sample.place[: len(data.s)], -1.0, self._biases)
         self._least_share = 1.0
 
     def refresh(self, rng) -> None:
         """Compute all weights anew."""
         kernels.locate(self.view)
-        self._least_share = float(self.view.share.min())
+        self._least_share = float(self.view.at.share.min())
 
     def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference, if its covariance is known and small."""
         view, r = self.view, len(self.view.w)
-        of_prior, slope, fixed = np.zeros((3, len(view.delta)))
+        of_prior, slope, fixed = np.zeros((3, len(view.at.delta)))
         moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
         if not view.sample.excess.size or len(moved) > MOST_JOINED:
             return super().coordinates(active, prior)
@@ -79,7 +79,7 @@ class MonteCarloEdges(EdgeEngine):
         bias_prior(prior.bias, self._biases, slope[r:])
         slope[:r] += of_prior[:r] * prior.slab.location
         slope[r:] += of_prior[r:] * self._biases
-        slope += np.concatenate([view.field.s, view.field.t]) + HALF_ROW * view.sample.place
+        slope += np.concatenate([view.data.s, view.data.t]) + HALF_ROW * view.sample.place
         precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
         for reference, block, place in self.parts:
             own = np.isin(moved, place)
@@ -98,11 +98,11 @@ class MonteCarloEdges(EdgeEngine):
         standard deviations that the rows leave of them.
         """
         view = self.view
-        share = min(self._least_share, float(view.share.min()))
-        rows = view.field.n[view.sample.nodes[:-1]]
+        share = min(self._least_share, float(view.at.share.min()))
+        rows = view.data.n[view.sample.nodes[:-1]]
         n_parameters = np.count_nonzero(view.w) + len(view.beta)
-        error = float(rows @ view.apart)
-        distance = float(np.sqrt(rows @ view.spread / max(n_parameters, 1)))
+        error = float(rows @ view.at.apart)
+        distance = float(np.sqrt(rows @ view.at.spread / max(n_parameters, 1)))
         return super().statistics() | {"ess": share, "error": error, "distance": distance}
 
     def shares_at(self, w: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -110,12 +110,12 @@ class MonteCarloEdges(EdgeEngine):
         self.go_to(w, b)
         kernels.locate(self.view)
         for k in range(len(self.parts)):
-            kernels.fill_shares(self.view, k)
-        return self.view.shares.copy()
+            fill_shares(self.view.sample, self.view.at, self.view.room.counts, k)
+        return self.view.at.shares.copy()
 
     def told_of_place(self) -> list[np.ndarray]:
         """Shares, spreads and differences of the halves, of the parameters at which they were found last."""
-        return [self.view.share, self.view.spread, self.view.apart]
+        return [self.view.at.share, self.view.at.spread, self.view.at.apart]
 
     def measure_noise(self) -> float:
         """Noise of the likelihood at the place where the last move ended.
@@ -129,8 +129,8 @@ class MonteCarloEdges(EdgeEngine):
         for k, (reference, block, place) in enumerate(self.parts):
             r, n = len(block.which), len(block.x)
             field = view.field._replace(edges=block.edges, cells=view.field.cells[block.which])
-            y = view.y[k : k + 1, : view.sample.size[k]]
-            beyond = (view.delta - view.bounded)[None, place]
+            y = view.at.y[k : k + 1, : view.sample.size[k]]
+            beyond = (view.at.delta - view.at.bounded)[None, place]
             by_sample, by_mean = reference.halves_apart(field, y, beyond)[0], reference.apart
             # that of the covariance, times the displacement, whose variance is that of y
             by_covariance = reference.variances * (y.var() / reference.n_squared)
@@ -154,7 +154,7 @@ class BlockSample(NamedTuple):
 
 def parts_of(field: Field, references: Sequence[Reference], blocks: list[Block]) -> list[BlockSample]:
     """Centre the references of some blocks as their `field` is."""
-    q, r = len(field.basis), len(field.s)
+    q, r = len(field.basis), len(field.edges)
     parts = []
     for reference, block in zip(references, blocks, strict=True):
         nodes = np.arange(block.nodes.start * q, block.nodes.stop * q)
@@ -191,14 +191,16 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
     return (own - np.clip(own, -limit, limit)).reshape(delta.shape)
 
 
-def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernels.MonteCarloEdges:
+def sample_view(
+    field: Field, data: FieldData, n_biases: int, parts: list[BlockSample]
+) -> kernels.MonteCarloEdges:
     """View of a field by the samples of its blocks."""
     (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
-    p, B, blocks = r + len(field.t), len(parts), [part.block for part in parts]
+    p, B, blocks = r + len(data.t), len(parts), [part.block for part in parts]
     sizes = np.array([part.reference.states.shape[1] for part in parts])
     m, M = int(sizes.max()), field.features.shape[1]
     is_wide = any(not part.reference.excess.size for part in parts)
-    sample = kernels.Sample(
+    sample = Sample(
         size=sizes,
         nodes=np.array([0, *(block.nodes.stop for block in blocks)]),
         edges=np.cumsum([0, *(len(block.which) for block in blocks)]),
@@ -209,10 +211,9 @@ def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernel
         gap=np.empty(p),
         excess=np.zeros((0, 0) if is_wide else (p, p), dtype=np.float32),
         apart=np.empty(p),
-        variances=np.empty(p),
-        reach=np.empty(r),
         limit=np.full(p, np.inf),
     )
+    walls = kernels.Walls(reach=np.empty(r), variances=np.empty(p))
     for reference, block, place in parts:
         size = reference.states.shape[1]
         sample.states[block.nodes, :size] = reference.states
@@ -220,30 +221,18 @@ def sample_view(field: Field, n_biases: int, parts: list[BlockSample]) -> kernel
         sample.features[:, block.nodes, :size] = values.swapaxes(0, 1)
         sample.place[place], sample.gap[place] = reference.place, reference.gap
         sample.apart[place] = reference.apart
-        sample.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
-        sample.reach[block.which] = reference.reach
+        walls.variances[place] = np.maximum(reference.variances, 0.5 / len(block.x))
+        walls.reach[block.which] = reference.reach
         sample.limit[place[len(block.which) :]] = node_limits(field.basis, block.x.shape[1])
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
+    at, room = allocate.py_func(sizes, d, p, K)
+    looked = np.zeros(2, dtype=np.int64)
     return kernels.MonteCarloEdges(
-        **room_for(field, n_biases),
-        log_p=np.zeros(n_cells),
-        kept=np.zeros((B, n_cells + 2)),
-        tilt=np.zeros(2),
-        looked=np.zeros(2, dtype=np.int64),
+        **room_for(field, data, n_biases),
         sample=sample,
-        delta=np.zeros(p),
-        bounded=np.zeros(p),
-        slope=np.zeros(p),
-        y=np.zeros((B, m), dtype=np.float32),
-        weight=np.ones((B, m), dtype=np.float32),
-        total=sizes.astype(np.float64),
-        log_A=np.zeros(B),
-        share=np.ones(B),
-        spread=np.zeros(B),
-        apart=np.zeros(B),
-        counts=np.zeros((LANES, n_cells)),
-        factor=np.zeros(n_cells, dtype=np.float32),
-        tables=np.zeros((d, K), dtype=np.float32),
-        shares=np.zeros((d, K)),
+        walls=walls,
+        at=at,
+        pair=kernels.SampledPair(np.zeros(n_cells), np.zeros(2), looked, np.zeros((B, n_cells + 2))),
+        room=room,
     )

@@ -13,7 +13,13 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.views import binary_particles, particle_edges, state_particles
+from pymc_mrf.kernels.views import (
+    binary_pairs,  # noqa: F401  (registers answers of the particles)
+    binary_particles,
+    particle_edges,
+    state_pairs,  # noqa: F401  (the same)
+    state_particles,
+)
 from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.kernels.views.weighted_particles import (
     fill_means,
@@ -55,13 +61,13 @@ class ParticleEdges(EdgeEngine):
 
     def __init__(self, x, graph, family, moves_biases, n_particles=None, n_sweeps: int = 1) -> None:
         n = len(x)
-        field = self.take_data(x, graph, family, moves_biases, order_of_visits(x, graph))
+        field, data = self.take_data(x, graph, family, moves_biases, order_of_visits(x, graph))
         self._x = x
         size = max(PER_ROW * n, LEAST_PARTICLES) if n_particles is None else n_particles
-        n_biases = len(field.t)
+        n_biases = len(data.t)
         self._particles = allocate_particles(size, graph, family, field)
         self.view = particle_edges.allocate_view(
-            field, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
+            field, data, n_biases if moves_biases else 0, self._particles, LEAST_SIZE * size, n_sweeps
         )
         self._possible = family.possible(graph.n_nodes)
         self._find_rare(np.array([(x == a).sum(axis=0) for a in range(family.n_states)]).T)
@@ -86,7 +92,7 @@ class ParticleEdges(EdgeEngine):
     def get_state(self) -> tuple[np.ndarray, ...]:
         """States (d, m) int8, weights (m,), the w (r,) and b (d q,) that they stand for; what was learnt."""
         particles, m = self._particles, self.n_particles
-        states = np.empty((len(particles.degree), m), dtype=np.int8)
+        states = np.empty((len(particles.neighbours.degree), m), dtype=np.int8)
         get_states(particles, states)
         learnt = (
             np.array([self._reach, self._n_averaged, self._is_started]),
@@ -217,7 +223,7 @@ class ParticleEdges(EdgeEngine):
             return np.nan
         x = self.coordinates(active, prior)
         # each coordinate adds (its move in standard deviations)^2 / n to the variance of the log weights
-        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.field.n[0] / n_moved)
+        longest = self._reach * np.sqrt(LOG_WEIGHT_VARIANCE * self.view.data.n[0] / n_moved)
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)

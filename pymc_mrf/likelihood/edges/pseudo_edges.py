@@ -13,7 +13,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
-from pymc_mrf.kernels.views.questions import Field
+from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -46,8 +46,8 @@ class PseudoEdges(EdgeEngine):
 
     def __init__(self, x, graph, family, moves_biases) -> None:
         d = graph.n_nodes
-        field = self.take_data(x, graph, family, moves_biases)
-        r = len(field.s)
+        field, data = self.take_data(x, graph, family, moves_biases)
+        r = len(data.s)
         _, M, K = field.features.shape
         rows = present_rows(x, graph)
         # not 0 for constant columns, and in the units of the features
@@ -58,7 +58,7 @@ class PseudoEdges(EdgeEngine):
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
-        self.view = pseudo_view(x, self._columns, field, len(field.t) if moves_biases else 0)
+        self.view = pseudo_view(x, self._columns, field, data, len(data.t) if moves_biases else 0)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
@@ -139,7 +139,9 @@ class ConditionalEdges(PseudoEdges):
     is_pseudo: ClassVar[bool] = False
 
 
-def pseudo_view(x: Data, columns: Columns, field: Field, n_biases: int) -> pseudo_edges.PseudoEdges:
+def pseudo_view(
+    x: Data, columns: Columns, field: Field, data: FieldData, n_biases: int
+) -> pseudo_edges.PseudoEdges:
     """Make the view of products of full conditionals; its terms are still to be computed.
 
     Parameters
@@ -148,18 +150,19 @@ def pseudo_view(x: Data, columns: Columns, field: Field, n_biases: int) -> pseud
         As of `columns`.
     columns : Columns
     field : Field
+    data : FieldData
     n_biases : int
         d q if the biases move, else 0.
     """
     sources = columns.place[columns.ends[:, ::-1]].copy()
     sources[columns.is_arrow, 1] = -1
     d, M, _ = field.features.shape
-    N = -(-int(field.n.max()) // LANES) * LANES
+    N = -(-int(data.n.max()) // LANES) * LANES
     block = np.zeros(len(columns.nodes), dtype=np.int64)
     for k, own in enumerate(blocks_of(x, columns.ends)):
         block[own.nodes] = k
     rows = allocate_rows(d, len(columns.nodes), M, N, block[columns.present])
-    view = pseudo_edges.allocate_view(field, n_biases, sources[field.pair], rows)
+    view = pseudo_edges.allocate_view(field, data, n_biases, sources[field.pair], rows)
     fill_rows(view, x, columns)
     return view
 
@@ -185,7 +188,7 @@ def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns) -> None
         S[place, :, :m] = features_at(field.features[nodes], different[order].T)
         weight[place] = rows.n[k]
     is_arrow = columns.is_arrow[field.pair]
-    view.sums.s[:] = np.where(is_arrow, field.s, field.sums + field.s)
+    view.sums.s[:] = np.where(is_arrow, view.data.s, view.data.sums + view.data.s)
     weighted, n_rows = S * weight, weight.sum(axis=2)
     mean = weighted.sum(axis=2) / n_rows
     C = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]

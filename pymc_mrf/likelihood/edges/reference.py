@@ -221,7 +221,7 @@ class Chains:
         """
         field, rng = self._field, self._rng
         simulator = GibbsSimulator(self._graph, self._family.n_states, size)
-        node_tables = field.floor + b.reshape(len(field.n), -1) @ field.basis
+        node_tables = field.floor + b.reshape(len(field.features), -1) @ field.basis
         tables = self._family.edge_tables(w, self._graph.edges), node_tables
         states = self._started(size)
         settle = max(SETTLE, int(np.ceil(SETTLE_LAGS * self._lag)))
@@ -242,7 +242,7 @@ class Moments:
     """Means and covariances of the statistics of `field` over passes of `size` chains."""
 
     def __init__(self, field: Field, size: int) -> None:
-        self._field, p = field, len(field.s) + len(field.t)
+        self._field, p = field, len(field.edges) + len(field.lift)
         self._is_wide = p > MOST_PARAMETERS
         groups = np.array_split(np.arange(size), N_GROUPS)
         self._groups = [slice(group[0], group[-1] + 1) for group in groups]
@@ -311,7 +311,7 @@ class Moments:
             excess=excess.astype(np.float32),
             apart=0.5 * (first - second),
             centre=self._field.centre,
-            reach=REACH / np.sqrt(np.maximum(variances[: len(self._field.s)], TINY)),
+            reach=REACH / np.sqrt(np.maximum(variances[: len(self._field.edges)], TINY)),
             lag=max(float(np.quantile(lags, SLOW)) / BY_CHANCE, float(lags.mean()), 1.0),
             n_squared=self._n_squared * int(self._sizes.sum()),
         )

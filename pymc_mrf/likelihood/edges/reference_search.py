@@ -109,7 +109,9 @@ class Search:
         x = x.copy()
         self._missing = missing
         self._moves_biases = family.node_parameter is not None
-        self._field = edge_field(x, graph, family, self._moves_biases, np.arange(graph.n_edges))
+        self._field, self._data = edge_field(
+            x, graph, family, self._moves_biases, np.arange(graph.n_edges)
+        )
         self._x, self._graph, self._family, self._rng = x, graph, family, rng
         self._chains = Chains(x, graph, family, self._field, rng)
         self._scale = 4.0 / self._field.contrast
@@ -124,7 +126,7 @@ class Search:
         problem = FitProblem(self._x, self._graph, self._family, labels, labels)
         estimate = maximise(problem, ridge=1.0 / (n * BIAS_SCALE**2), max_iterations=START_STEPS)[0]
         w, b = problem.split(estimate)
-        beta = np.empty(len(self._field.t))
+        beta = np.empty(len(self._data.t))
         centred(self._field, w, np.nan_to_num(b).ravel()[: len(beta)], beta)
         information = data_information(self._x, self._field)[: len(w)]
         w = np.where(np.abs(w) * np.sqrt(information) > START_SCORE, w, 0.0)
@@ -134,7 +136,7 @@ class Search:
         """Mean of draws by the pseudo-likelihood, edges that few of them have left out."""
         pseudo = PseudoEdges(self._x, self._graph, self._family, self._moves_biases)
         engine = BlockEdges(pseudo)
-        w, b, draws = np.zeros(len(self._field.s)), np.zeros(len(self._field.t)), []
+        w, b, draws = np.zeros(len(self._data.s)), np.zeros(len(self._data.t)), []
         for k in range(START_DRAWS):
             self._move(engine, w, b)
             pseudo.learn(1.0 / (k + 10.0))
@@ -207,7 +209,7 @@ class Search:
             reference = self._simulate(size, n_passes, n_squared)
             if n_passes >= LEAST_LAGS * reference.lag and self._meet(reference, tolerance):
                 return replace(reference, noise=noise)
-            if LEAST_LAGS * reference.lag > max(MOST_PASSES, MOST_DRAWN / (size * len(self._field.n))):
+            if LEAST_LAGS * reference.lag > max(MOST_PASSES, MOST_DRAWN / (size * len(self._data.n))):
                 break
             # something that all statistics share in may be slower than most of each tells
             lag = 2.0 ** (k + 1) * reference.lag
@@ -218,7 +220,7 @@ class Search:
 
     def _size(self, noise: float, tolerance: float) -> int:
         """Points of a sample, even, from the noise by a single one."""
-        d, p = self._graph.n_nodes, len(self._field.s) + len(self._field.t)
+        d, p = self._graph.n_nodes, len(self._data.s) + len(self._data.t)
         size = int((noise / (OF_SAMPLE * tolerance)) ** 2)
         size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
         return 2 * (min(size, largest_size(d, self._field.features.shape[1])) // 2)
@@ -236,13 +238,13 @@ class Search:
 
         The estimate that they start from has not converged: thresholds of rare states take many steps.
         """
-        field, n = self._field, len(self._x)
-        scales = np.concatenate([np.full(len(field.s), self._scale), np.full(len(field.t), BIAS_SCALE)])
+        data, n = self._data, len(self._x)
+        scales = np.concatenate([np.full(len(data.s), self._scale), np.full(len(data.t), BIAS_SCALE)])
         for _ in range(MOST_STEPS):
             reference = self._simulate(PILOT_SIZE, 2)
             moved = np.concatenate([self._w != 0.0, np.full(len(self._b), self._moves_biases)])
             ridge, place = scales[moved] ** -2 / n, reference.place[moved]
-            means = np.concatenate([field.s, field.t]) / n  # with missing cells as drawn by now
+            means = np.concatenate([data.s, data.t]) / n  # with missing cells as drawn by now
             slope = (means - reference.mean)[moved] - ridge * place
             if reference.excess.size:
                 step = np.linalg.solve(
@@ -272,7 +274,7 @@ class Search:
             return
         field, K = self._field, self._family.n_states
         f, (u, v) = field.statistic.reshape(-1, K, K), field.edges.T
-        tables = field.floor + self._b.reshape(len(field.n), -1) @ field.basis
+        tables = field.floor + self._b.reshape(len(field.features), -1) @ field.basis
         for _ in range(MISSING_SWEEPS):
             for i in np.flatnonzero(self._missing.any(axis=0)):
                 rows = np.flatnonzero(self._missing[:, i])
@@ -284,7 +286,7 @@ class Search:
                 self._x[rows, i] = scores.argmax(axis=1)
         counts = DataCounts(self._graph.edges, K)
         counts.count(self._x)
-        fill_sums(counts.nodes, counts.pairs, field)
+        fill_sums(counts.nodes, counts.pairs, field, self._data)
 
     def _show_rare_states(self, reference: Reference) -> None:
         """Move biases so that each state of a node is seen in some points of the sample.

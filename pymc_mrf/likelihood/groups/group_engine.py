@@ -107,7 +107,7 @@ class GroupEngine(ABC):
         """Wrap a view for single edges of a field of `family`; `s` (edges,) as of `EdgewiseView`."""
         f = family.edge_statistic
         scale = float(np.ptp(f) / np.ptp(self.statistic))
-        is_possible = family.possible(len(edges.field.n))[edges.field.edges]  # (edges, 2, K)
+        is_possible = family.possible(len(edges.field.features))[edges.field.edges]  # (edges, 2, K)
         pairs = is_possible[:, 0, :, None] & is_possible[:, 1, None]
         return EdgewiseView(
             edge_of=self.edge_of,

@@ -26,9 +26,8 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
         r = graph.n_edges
         engine = MonteCarloEdges(x, graph, family, False, [reference])
         [[self._reference, _, _]] = engine.parts
-        sample = engine.view.sample
-        sample.limit[:r] = self._reference.reach
-        sample.reach[:] = inf
+        engine.view.sample.limit[:r] = self._reference.reach
+        engine.view.walls.reach[:] = inf
         self._look_by(engine, family, self.s)
 
     def place(self) -> np.ndarray:
@@ -41,7 +40,7 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
 
     def learn(self, eta, rng):
         """Points of the sample by their weights at `eta`."""
-        weight = self.view(eta).edges.weight[0].astype(np.float64)
+        weight = self.view(eta).edges.at.weight[0].astype(np.float64)
         which = rng.choice(len(weight), N_REFERENCE, p=weight / weight.sum())
         z, (u, v) = self._view.edges.sample.states[:, which], self.graph.edges.T
         self.reference = self._reference_statistic[z[u], z[v]].copy()
@@ -52,11 +51,11 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
         The error is half the difference by both halves of the sample, relative to the reference. The distance
         is root mean square over all directions, in standard deviations that the rows leave of parameters.
         """
-        edges = self._view.edges
+        edges, at = self._view.edges, self._view.edges.at
         if not np.array_equal(edges.w, eta[self.entries] / self._view.scale):
             self.view(eta)
-        distance = np.sqrt(self.n * edges.spread[0] / len(edges.delta))
-        return float(edges.share[0]), self.n * float(edges.apart[0]), float(distance)
+        distance = np.sqrt(self.n * at.spread[0] / len(at.delta))
+        return float(at.share[0]), self.n * float(at.apart[0]), float(distance)
 
     def noise(self, labels: np.ndarray, values: np.ndarray) -> float:
         """Noise of the likelihood at the `values` (K,) of the groups `labels` (r,).
@@ -65,7 +64,7 @@ class MonteCarloLikelihood(EdgewiseLikelihood):
         standard deviation apart by the likelihood with all others fixed: the larger of both.
         """
         edges, reference, r = self.view(values[labels]).edges, self._reference, self.graph.n_edges
-        n, y, beyond = self.n, edges.y, (edges.delta - edges.bounded)[None]
+        n, y, beyond = self.n, edges.at.y, (edges.at.delta - edges.at.bounded)[None]
         by_sample, by_mean = reference.halves_apart(edges.field, y, beyond)[0, :r], reference.apart[:r]
         by_covariance = n * float(y.var() / reference.n_squared) * (reference.excess.size > 0)
         groups, of_groups = labels[self.entries], self.information(labels, len(values)).diagonal()

@@ -50,10 +50,10 @@ class ParticleLikelihood(GroupEngine):
     ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         family = with_fewest_features(family)
-        field = edge_field(x, graph, family, False, np.arange(graph.n_edges))
+        field, data = edge_field(x, graph, family, False, np.arange(graph.n_edges))
         m = n_particles
         self._particles = allocate_particles(m, graph, family, field)
-        edges = particle_edges.allocate_view(field, 0, self._particles, LEAST_SIZE * m, n_sweeps)
+        edges = particle_edges.allocate_view(field, data, 0, self._particles, LEAST_SIZE * m, n_sweeps)
         self._view = self._edgewise(edges, family, self.s)
         self._n_sweeps = n_sweeps
         self._is_fresh = False

@@ -54,7 +54,7 @@ class EdgeStart:
             ridge = 1.0 / (len(field.x) * self._scale**2)
             estimate, _, _ = maximise(problem, ridge=ridge, max_iterations=50)
             w, b = problem.split(estimate)
-            alike = edge_field(field.x, field.graph, field.family, False, labels)
+            alike, _ = edge_field(field.x, field.graph, field.family, False, labels)
             found.append((w, np.nan_to_num(b).ravel(), data_information(field.x, alike)))
         return found
 

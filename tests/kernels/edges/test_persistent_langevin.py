@@ -116,6 +116,7 @@ def chain_of(engine, prior, step, k, rng, negate):
 
 
 @pytest.mark.parametrize("negate", [True, False])
+@pytest.mark.ordinary("True")
 def test_exact_moves_leave_the_posterior_of_the_values_invariant(negate, rng):
     """Two present edges against a sum over a grid; without the turn at rejections it fails."""
     field, engine, prior = case()

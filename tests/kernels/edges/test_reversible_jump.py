@@ -116,6 +116,7 @@ def exact_case(states, enumerates=True):
 
 @pytest.mark.parametrize("enumerates", [True, False])
 @pytest.mark.parametrize("states", [(0, 1), (-1, 1)])
+@pytest.mark.ordinary("states0-True", "states1-False")
 def test_exact_jumps_are_accepted_as_the_paper_says(states, enumerates, rng):
     """The other edges are beyond their widths, and stay; frequencies by quadrature over the twin."""
     field, engine = exact_case(states, enumerates)

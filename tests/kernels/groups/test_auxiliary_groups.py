@@ -179,6 +179,7 @@ OTHERS = (0, 1, 1, 2, 0)  # of the square's edges; the last is the one that move
 
 @pytest.mark.parametrize("draws", ["exact", "gibbs"])
 @pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.ordinary("1-exact", "2-gibbs")
 def test_exchange_transition_matrix(draws, n, rng):
     x = np.array([[0, 0, 1, 1], [0, 1, 0, 0]], dtype=np.int8)[:n]
     s = sums_of(x, SQUARE)
@@ -193,6 +194,7 @@ def test_exchange_transition_matrix(draws, n, rng):
 
 
 @pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.ordinary("1")
 def test_moller_transition_matrix(n, rng):
     x = np.array([[0, 0, 0], [0, 0, 1]], dtype=np.int8)[:n]
     s = sums_of(x, TRIANGLE)

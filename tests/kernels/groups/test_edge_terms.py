@@ -166,6 +166,21 @@ def draws_of(n, proposal, base, rng):
 
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", BASES)
+@pytest.mark.ordinary(
+    "uniform theta-one",
+    "uniform theta-always one",
+    "uniform theta-many",
+    "uniform theta-none",
+    "uniform theta-levels",
+    "uniform theta-always the highest",
+    "uniform theta-many of levels",
+    "cauchy-always zero",
+    "cauchy-many, always one",
+    "cauchy-mostly in the middle",
+    "cauchy-far from logistic",
+    "narrow, far from the data-many",
+    "narrow, far from the data-levels",
+)
 def test_weights_average_to_the_integral(name, data, rng):
     log_density, bounds, center = BASES[name]
     base = envelope(tabulate(log_density, bounds, center))

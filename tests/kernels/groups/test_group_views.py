@@ -153,6 +153,7 @@ def described(engine, edge, eta):
 
 
 @FEW_CASES
+@pytest.mark.ordinary("agreement")
 def test_exhaustive_particles_are_exact(name, rng):
     """Particles that are all configurations, as often as their probabilities say: no sampling error."""
     x, statistic, node_tables = case(name, rng)
@@ -190,6 +191,7 @@ def test_exhaustive_particles_are_exact(name, rng):
 
 
 @FEW_CASES
+@pytest.mark.ordinary("agreement")
 def test_particles_follow_changes(name, rng):
     """Changes of own, touching and far edges, one by one, by weights and pairs that are drawn anew."""
     x, statistic, node_tables = case(name, rng)

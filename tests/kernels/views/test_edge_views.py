@@ -104,11 +104,11 @@ def case(kind, name, moves_biases, rng):
 def test_data_of_a_field(kind, name, moves_biases, rng):
     """Sums, centred statistics, and how biases stand in for features, from the rows and the states."""
     this = case(kind, name, moves_biases, rng)
-    field, family, x = this.engine.view.field, this.family, this.x
+    field, data, family, x = this.engine.view.field, this.engine.view.data, this.family, this.x
     F, G = features_of(family), family.node_basis
     K, possible = family.n_states, family.possible(D)
     np.testing.assert_array_equal(field.features, F)
-    np.testing.assert_array_equal(field.n, len(x))
+    np.testing.assert_array_equal(data.n, len(x))
     np.testing.assert_array_equal(field.floor, np.where(possible, 0.0, -np.inf))
     contrast = 0.0
     for e, (u, v) in enumerate(EDGES):
@@ -119,15 +119,15 @@ def test_data_of_a_field(kind, name, moves_biases, rng):
         c_u, c_v = field.centre[e]
         cells = f - (c_v @ F[u])[:, None] - (c_u @ F[v])[None, :]
         np.testing.assert_allclose(field.cells[e].reshape(K, K), cells, atol=1e-12)
-        np.testing.assert_allclose(field.sums[e], f[x[:, u], x[:, v]].sum())
+        np.testing.assert_allclose(data.sums[e], f[x[:, u], x[:, v]].sum())
         values = cells[x[:, u], x[:, v]]
-        np.testing.assert_allclose(field.s[e], values.sum(), atol=1e-10)
+        np.testing.assert_allclose(data.s[e], values.sum(), atol=1e-10)
         if moves_biases:  # uncorrelated with what the biases multiply in place of it
             features = np.concatenate([F[u][:, x[:, u]], F[v][:, x[:, v]]])
             np.testing.assert_allclose(features @ (values - values.mean()), 0.0, atol=1e-10)
         else:
             np.testing.assert_array_equal(field.centre[e], 0.0)
-    t, lift = field.t.reshape(D, -1), field.lift.reshape(D, len(G), F.shape[1])
+    t, lift = data.t.reshape(D, -1), field.lift.reshape(D, len(G), F.shape[1])
     for i in range(D):
         np.testing.assert_allclose(t[i], G[:, x[:, i]].sum(axis=1))
         if len(G):

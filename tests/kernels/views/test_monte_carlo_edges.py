@@ -12,6 +12,7 @@ from pymc_mrf.kernels.edges import hamiltonian
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Reference
@@ -74,7 +75,7 @@ def case(name, rng, changed=lambda field: {}):
     """Engine, data, and parameters (p,) of it that are neither 0 nor far."""
     family = FAMILIES[name]
     x, moves_biases = data(family, rng), len(family.node_basis) > 0
-    field = edge_field(x, GRAPH, family, moves_biases, np.arange(R))
+    field, _ = edge_field(x, GRAPH, family, moves_biases, np.arange(R))
     engine = MonteCarloEdges(x, GRAPH, family, moves_biases, [listed(field, family, **changed(field))])
     w, b = rng.normal(0, 0.3, R), rng.normal(0, 0.3, D * len(family.node_basis))
     w[ABSENT] = 0.0
@@ -134,7 +135,7 @@ def test_bounds_of_absent_edges_are_those_of_the_table(name, rng):
 
 def perturbed(field):
     """Cumulants of a longer simulation that are not those of the sample."""
-    rng, p = np.random.default_rng(7), len(field.s) + len(field.t)
+    rng, p = np.random.default_rng(7), len(field.edges) + len(field.lift)
     A = rng.normal(0, 0.1, (p, p))
     return {
         "gap": rng.normal(0, 0.05, p),
@@ -167,7 +168,9 @@ def test_the_longer_simulation_corrects_both_cumulants(name, only_mean, rng):
     beta = view.beta.copy()
 
     def log_likelihood(w, beta):
-        return w @ field.s + beta @ field.t - N * log_A(engine, reference, family, np.r_[w, beta])
+        return (
+            w @ view.data.s + beta @ view.data.t - N * log_A(engine, reference, family, np.r_[w, beta])
+        )
 
     active = np.flatnonzero(w)
     slope = np.zeros(len(active) + view.n_biases)
@@ -192,16 +195,16 @@ def test_a_wall_keeps_edges_where_the_sample_tells_of_them(rng):
     """Where the excess is negative the formula grows for ever; with the wall it falls."""
 
     def changed(field):
-        p = len(field.s) + len(field.t)
+        p = len(field.edges) + len(field.lift)
         return {"excess": (-0.1 * np.eye(p)).astype(np.float32)}
 
     engine, *_ = case("Boltzmann", rng, changed)
     questions.look_at(engine.view, 0, engine.view.w[0])
-    reach = engine.view.sample.reach[0]
+    reach = engine.view.walls.reach[0]
     inside, outside = (questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0))
     assert outside < inside - 10.0
     assert questions.likelihood_terms(engine.view, 0, 3.0 * reach)[1] < 0.0
-    engine.view.sample.reach[0] = np.inf
+    engine.view.walls.reach[0] = np.inf
     without = [questions.gain(engine.view, 0, k * reach) for k in (1.0, 3.0, 9.0)]
     assert without[1] < without[2]
 
@@ -210,12 +213,12 @@ def test_a_wall_keeps_edges_where_the_sample_tells_of_them(rng):
 def test_log_partition_function_of_a_model(name, rng):
     """With gradient, at natural parameters that are not centred."""
     _, family, x, w, b = case(name, rng)
-    field = edge_field(x, GRAPH, family, False, np.arange(R))
+    field, _ = edge_field(x, GRAPH, family, False, np.arange(R))
     reference, natural = listed(field, family), np.r_[w, b]
     gradient, F = np.empty(len(natural)), field.features
 
     def evaluate(natural):
-        return kernels.log_partition_by_sample(
+        return log_partition_by_sample(
             natural,
             GRAPH.edges,
             field.products,
@@ -226,6 +229,7 @@ def test_log_partition_function_of_a_model(name, rng):
             reference.place,
             reference.gap,
             reference.excess,
+            reference.apart,
             np.full(len(natural), np.inf),
             gradient,
         )
@@ -240,8 +244,8 @@ def test_log_partition_function_of_a_model(name, rng):
 def test_a_bias_that_all_states_share_changes_nothing(rng):
     """However far from the reference; and slopes are right where a state's own bias is beyond its limit."""
     _, family, x, w, _ = case("Potts", rng)
-    field = edge_field(x, GRAPH, family, False, np.arange(R))
-    p, K = R + len(field.t), family.n_states
+    field, _ = edge_field(x, GRAPH, family, False, np.arange(R))
+    p, K = R + len(field.lift), family.n_states
     within = np.eye(p)
     within[R:, R:] -= np.kron(np.eye(D), np.full((K, K), 1.0 / K))
     cumulants = perturbed(field)
@@ -255,9 +259,10 @@ def test_a_bias_that_all_states_share_changes_nothing(rng):
 
     def evaluate(natural):
         gradient = np.empty(p)
-        value = kernels.log_partition_by_sample(
+        value = log_partition_by_sample(
             natural, GRAPH.edges, field.products, field.features, family.node_basis, sampled,
-            reference.states, reference.place, reference.gap, reference.excess, limit, gradient,
+            reference.states, reference.place, reference.gap, reference.excess, reference.apart, limit,
+            gradient,
         )  # fmt: skip
         return value, gradient
 
@@ -281,10 +286,10 @@ def test_the_same_reference_with_other_centres(name, rng):
     family = FAMILIES[name]
     x = data(family, rng)
     centred, plain = (
-        edge_field(x, GRAPH, family, is_centred, np.arange(R)) for is_centred in (True, False)
+        edge_field(x, GRAPH, family, is_centred, np.arange(R))[0] for is_centred in (True, False)
     )
     reference = listed(centred, family, **perturbed(centred))
-    w, b = rng.normal(0, 0.3, R), rng.normal(0, 0.3, len(centred.t))
+    w, b = rng.normal(0, 0.3, R), rng.normal(0, 0.3, len(centred.lift))
     values = []
     for field, moves_biases in ((centred, True), (plain, False)):
         engine = MonteCarloEdges(x, GRAPH, family, moves_biases, [reference])
@@ -303,7 +308,7 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
     engine, _, _, w, b = case(name, rng, perturbed)
     view = engine.view
     view.sample.limit[R:] = 0.5
-    view.sample.reach[:] = 0.2
+    view.walls.reach[:] = 0.2
     engine.go_to(w, b + 3.0)
     for e in range(R):
         engine.refresh(rng)
@@ -331,8 +336,8 @@ def test_moves_of_one_edge_and_of_all_have_one_likelihood(name, rng):
 
 
 def test_the_bound_of_an_absent_edge_beyond_its_wall(rng):
-    engine, *_ = case("Boltzmann", rng, lambda field: {"place": np.full(len(field.s) + D, 0.5)})
-    engine.view.sample.reach[:] = 0.2
+    engine, *_ = case("Boltzmann", rng, lambda field: {"place": np.full(len(field.edges) + D, 0.5)})
+    engine.view.walls.reach[:] = 0.2
     explained, information = questions.look_at(engine.view, ABSENT, 0.0)
     g, h = questions.without_edge(engine.view, ABSENT)
     np.testing.assert_allclose([explained, information], [0.5 * g * g / h, h], rtol=1e-4)
@@ -368,7 +373,7 @@ def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_bia
     x = [data(family, rng), data(family, rng)[:15]]
     moves_biases = moves_biases and len(family.node_basis) > 0
     graph = PairwiseGraph(range(2 * D), [*EDGES, *((u + D, v + D) for u, v in EDGES)])
-    fields = [edge_field(block, GRAPH, family, moves_biases, np.arange(R)) for block in x]
+    fields = [edge_field(block, GRAPH, family, moves_biases, np.arange(R))[0] for block in x]
     references = []
     for field in fields:
         longer, sample = perturbed(field), listed(field, family)

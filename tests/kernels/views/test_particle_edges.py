@@ -129,8 +129,8 @@ def assert_fields(engine, family=BOLTZMANN):
             np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
         update_probabilities(particles, engine.view.field, i)
         np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
-        start = particles.indptr[i]
-        near = particles.near[start : start + particles.degree[i]]
+        start = particles.neighbours.indptr[i]
+        near = particles.neighbours.near[start : start + particles.neighbours.degree[i]]
         expected = [sum(edge) - i for e, edge in enumerate(EDGES) if i in edge and particles.w[e]]
         assert sorted(near) == sorted(expected)
 
@@ -144,6 +144,7 @@ def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
 
 @EACH
 @pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.ordinary("True-Boltzmann", "False-Ising", "True-own scores")
 def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
     engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
     field, particles = engine.view.field, engine._particles
@@ -183,7 +184,7 @@ def test_noise_of_the_mean_in_a_pair(family, rng):
         questions.without_edge(view, e)
         sums = view.pair.sums[0]
         np.testing.assert_allclose(sums["mean"], mean, atol=1e-12)
-        expected = view.field.n[0] * (shares**2 @ (np.array(means) - mean) ** 2) / sums["variance"]
+        expected = view.data.n[0] * (shares**2 @ (np.array(means) - mean) ** 2) / sums["variance"]
         np.testing.assert_allclose(view.tally[0].noise, expected, rtol=1e-9)
 
 
@@ -334,11 +335,11 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
     def weights(draws, t):
         """Of draws of the node's biases from their prior."""
         h = (draws - b[:q]) @ family.node_basis
-        log_w = draws @ t - view.field.n[0] * np.log(np.exp(h) @ p)
+        log_w = draws @ t - view.data.n[0] * np.log(np.exp(h) @ p)
         return special.softmax(log_w)
 
     draws = rng.normal(0.0, 2.0, size=(100_000, q))
-    first = draws[rng.choice(len(draws), n_repeats, p=weights(draws, view.field.t[:q]))]
+    first = draws[rng.choice(len(draws), n_repeats, p=weights(draws, view.data.t[:q]))]
     last = np.empty_like(first)
     for k in range(n_repeats):
         here = b.copy()
@@ -362,8 +363,8 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
             (of[1].mean(axis=0) - share @ of[0]) / (of[1].std(axis=0) / np.sqrt(n_repeats))
         ).max()
 
-    assert gap(view.field.t[:q]) < Z
-    assert gap(view.field.t[:q] + 3.0) > Z  # negative control
+    assert gap(view.data.t[:q]) < Z
+    assert gap(view.data.t[:q] + 3.0) > Z  # negative control
 
 
 @BINARY_AND_MORE
@@ -427,7 +428,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         new_b = new_b.ravel()
         gap = energy(new_w, new_b, z) - energy(w, b, z)
         A = special.logsumexp(gap, b=weights / m)
-        value = energy(new_w, new_b, x).sum() - field.n[0] * A
+        value = energy(new_w, new_b, x).sum() - view.data.n[0] * A
         value += stats.norm(0, 0.8).logpdf(new_w[active]).sum()
         if moves_biases:
             value += stats.norm(0, 2).logpdf(new_b).sum()
@@ -441,7 +442,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         return hamiltonian.log_posterior(view, active, prior, slope)
 
     move, out = 0.2 * rng.normal(size=k), np.empty(k)
-    view.joint.n[0], view.joint.s[:], view.joint.t[:] = field.n[0], field.s, field.t
+    view.joint.n[0], view.joint.s[:], view.joint.t[:] = view.data.n[0], view.data.s, view.data.t
     gap = estimate(move, out) - estimate(np.zeros(k), np.empty(k))
     np.testing.assert_allclose(gap, moved(move)[3] - moved(np.zeros(k))[3], atol=1e-9)
     estimate(move, out)

@@ -42,9 +42,9 @@ def sampled(name, size=40_000):
     rng = np.random.default_rng(4)
     x = (rng.integers(6, size=(40, 4)) % family.possible(4).sum(axis=1)).astype(np.int8)
     x[:20, 1] = np.minimum(x[:20, 0], family.possible(4).sum(axis=1)[1] - 1)
-    field = edge_field(x, SQUARE, family, False, np.arange(5))
+    field, _ = edge_field(x, SQUARE, family, False, np.arange(5))
     scale = np.ptp(family.edge_statistic) / np.ptp(statistic)
-    w, b = PLACE / scale, np.zeros(len(field.t))
+    w, b = PLACE / scale, np.zeros(len(field.lift))
     chains = Chains(x, SQUARE, family, field, np.random.default_rng(0))
     return x, chains.at(w, b, np.r_[w, b], size, 20)
 
@@ -95,7 +95,7 @@ def test_one_edge_at_a_time(name, far):
     engine = make(name)
     eta = values_near(spread=2.0 if far else 0.3)[0]
     view = engine.view(eta)
-    assert np.any(view.edges.bounded != view.edges.delta) == far
+    assert np.any(view.edges.at.bounded != view.edges.at.delta) == far
     terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
     grid = eta + np.array([-3.0, -0.4, 0.0, 0.3, 4.0])[:, None] / np.ptp(engine.levels)
     for edge, value in ((0, -0.3), (2, 0.2), (0, 0.4), (4, 2.5)):
@@ -110,7 +110,7 @@ def test_one_edge_at_a_time(name, far):
                 there = eta.copy()
                 there[e] = moved
                 edges = fresh.view(there).edges
-                expected[k] = there[ENTRIES] @ fresh.s - fresh.n * edges.log_A[0]
+                expected[k] = there[ENTRIES] @ fresh.s - fresh.n * edges.at.log_A[0]
             np.testing.assert_allclose(got - got[2], expected - expected[2], atol=2e-3, rtol=2e-4)
             h = 1e-3
             slope, _ = slope_and_information(terms, eta[e])
@@ -193,7 +193,7 @@ def test_the_same_function_as_that_of_nuts(name):
     for eta in values_near(spread=1.0):
         engine.log_likelihood(eta)
         natural = np.concatenate([view.edges.w, view.edges.beta])
-        gaps.append(view.edges.log_A[0] - log_partition_by_sample(operator, natural).eval())
+        gaps.append(view.edges.at.log_A[0] - log_partition_by_sample(operator, natural).eval())
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-4)
 
 
@@ -230,11 +230,11 @@ def test_noise_is_that_between_samples(name):
     labels, values, n = np.array([0, 1, 0, 2, 1, 0]), np.array([0.7, -0.3, 0.0]), 40
     family, _ = CASES[name]
     x, _ = sampled(name)
-    field = edge_field(x, SQUARE, family, False, np.arange(5))
+    field, _ = edge_field(x, SQUARE, family, False, np.arange(5))
     noises, slopes = [], []
     for seed in range(30):
         chains = Chains(x, SQUARE, family, field, np.random.default_rng(seed))
-        w, b = PLACE, np.zeros(len(field.t))
+        w, b = PLACE, np.zeros(len(field.lift))
         found = chains.at(w, b, np.r_[w, b], 1000, 4)
         arguments = x, SQUARE, family, np.zeros((4, 2)), ENTRIES, 6
         engine = MonteCarloLikelihood(*arguments, reference=found)

@@ -54,6 +54,7 @@ def exact(graph, weights, n_states, t):
     ],
     ids=["12 x 12", "Potts 5 x 8", "frustrated", "negative Potts", "weights", "Potts, weights", "light"],
 )
+@pytest.mark.ordinary("12 x 12", "frustrated", "negative Potts", "weights", "light")
 def test_path_is_within_its_error_of_the_junction_tree(graph, weigh, n_states, n_rows, couplings):
     weights = weigh(graph)
     path = simulate_path(graph, weights, n_states, n_rows, min(couplings) < 0)

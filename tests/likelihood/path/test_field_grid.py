@@ -82,6 +82,7 @@ def worst(grid, arguments, points):
 
 
 @pytest.mark.parametrize(("arguments", "points"), CASES.values(), ids=CASES)
+@pytest.mark.ordinary("Ising 10 x 10", "weights 6 x 6")
 def test_grid_is_within_its_error_of_the_junction_tree(arguments, points):
     grid = simulated(*arguments)
     assert errors_in_posterior(grid.variances, grid.errors, arguments[2]).max() < 4 * TARGET

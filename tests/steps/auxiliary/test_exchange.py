@@ -45,6 +45,7 @@ def test_shared_coupling_has_the_exact_posterior():
 
 
 @pytest.mark.parametrize("mistake", ["no auxiliary data", "auxiliary data of the old field"])
+@pytest.mark.ordinary("no auxiliary data")
 def test_wrong_ratios_are_detected(mistake, monkeypatch):
     """Negative control: the comparison above tells wrong acceptance ratios."""
     model = shared_coupling()
@@ -238,6 +239,7 @@ def test_rows_with_different_parameters():
     assert field.log_auxiliary_ratio(old, new, rng) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_blocks():
     model = groups(n_groups=3)
     step = Exchange([model["J"], model["field"]], model=model)

@@ -79,6 +79,7 @@ def test_posterior_is_exact(n_states, auxiliary):
     assert max(np.abs(moments_gaps(draws, *exact_moments(x, n_states)))) < Z
 
 
+@pytest.mark.slow
 def test_ratios_without_auxiliary_data_are_detected(monkeypatch):
     """Negative control: the comparison above tells when the partition function is left out."""
     x = draw_data(0.3, 12, 2, seed=1)

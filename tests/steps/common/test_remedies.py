@@ -74,11 +74,11 @@ def nothing_is_simulated(monkeypatch):
     """Nothing is sampled here: Monte Carlo likelihoods need no search, and steps take none."""
 
     def sample(x, missing, graph, family, seed, tolerance, announce):
-        field = edge_field(x, graph, family, True, np.arange(graph.n_edges))
+        field, _ = edge_field(x, graph, family, True, np.arange(graph.n_edges))
         moments = Moments(field, 64)
         states = np.random.default_rng(0).integers(0, 2, (graph.n_nodes, 64)).astype(np.int8)
         moments.add(states, True)
-        return SampledField("", moments.reference(np.zeros(len(field.s) + len(field.t)), states))
+        return SampledField("", moments.reference(np.zeros(len(field.edges) + len(field.lift)), states))
 
     monkeypatch.setattr(SampledField, "of", sample)
     monkeypatch.setattr(MRFStep, "_warm_up", lambda step: None)  # nor is a kernel compiled
@@ -108,6 +108,15 @@ def recommended(message):
 
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("make", MODELS)
+@pytest.mark.ordinary(
+    "plain-small",
+    "plain-wide",
+    "covariate-small",
+    "biases_of_something_else-wide",
+    "discrete-small",
+    "hidden_parent-wide",
+    "difference-wide",
+)
 def test_no_refusal_recommends_what_is_refused(make, graph):
     said = {likelihood: refusal(make, GRAPHS[graph], likelihood) for likelihood in LIKELIHOODS}
     assert said["path"] and said["pseudo"] == ""

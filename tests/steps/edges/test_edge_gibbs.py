@@ -73,6 +73,7 @@ def test_without_the_correction_the_posterior_is_another():
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.ordinary("exact")
 def test_random_biases(likelihood):
     x = boltzmann_data(60, 3, TRIANGLE.edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
     w, b = draws_of(random_bias_model(x, likelihood=likelihood), ["w", "b"], 2000)
@@ -196,9 +197,9 @@ def test_geweke_joint_distribution():
         t = values.sum(axis=0)
         s = np.empty(3)
         gibbs.edge_statistics(draws, TRIANGLE.edges, BOLTZMANN.edge_statistic, s)
-        engine.view.field.t[:] = t
-        engine.view.field.sums[:] = s
-        engine.view.field.s[:] = s - c_v * t[u] - c_u * t[v]
+        engine.view.data.t[:] = t
+        engine.view.data.sums[:] = s
+        engine.view.data.s[:] = s - c_v * t[u] - c_u * t[v]
         w, b = point["w"], point["b"]
         kept[i] = np.count_nonzero(w), (w**2).sum(), b.mean(), (b**2).mean()
     for column, expected in zip(kept.T, (3 * p, 3 * p, 0.0, 4.0), strict=True):

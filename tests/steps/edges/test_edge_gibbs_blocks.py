@@ -43,6 +43,7 @@ def test_all_structures_of_three_nodes(likelihood, small_samples):
     assert gaps(w, blocks, other).max() > Z
 
 
+@pytest.mark.slow
 def test_other_names_of_states_give_the_same_edges():
     """The posterior of one naming, by quadrature, is that which is sampled of the other."""
     x, bias = states(40, [3, 3]), np.zeros((2, 3))
@@ -53,6 +54,7 @@ def test_other_names_of_states_give_the_same_edges():
     assert abs(present.mean() - exact.inclusion[0]) < Z * float(az.mcse(present))
 
 
+@pytest.mark.slow
 def test_two_states_are_the_ising_field_of_half_the_parameter():
     x = states(40, [2, 2, 2])
     [w] = draws_of(model_of(x, [2, 2, 2], TRIANGLE, bias=np.zeros((3, 2))), ["w"], 3000)
@@ -95,6 +97,7 @@ def test_other_slabs(name):
         assert abs(w[..., k].mean() - mean[k]) < Z * float(az.mcse(w[..., k]))
 
 
+@pytest.mark.slow
 def test_without_the_correction_the_posterior_is_another():
     """Few data, which leave the odds of presence to a slab whose integral a parabola does not tell."""
     slab, log_slab = SLABS["Cauchy"]

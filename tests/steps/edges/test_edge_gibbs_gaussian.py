@@ -182,6 +182,7 @@ def missing_posterior(x, p):
     return odds / (1 + odds), odds / (1 + odds) * first / mass
 
 
+@pytest.mark.slow
 def test_missing_cells():
     import arviz as az
 
@@ -220,6 +221,7 @@ def test_pm_sample_finds_the_steps():
 
 
 @pytest.mark.parametrize("prior", ["rate", "exp", slow("scalar")])
+@pytest.mark.slow
 def test_other_diagonals_are_left_to_nuts_or_moved(prior):
     with pm.Model():
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)

@@ -52,6 +52,7 @@ def terms_of(xs, graph, of_entries, of_nodes):
     return sum_of_fields(terms)
 
 
+@pytest.mark.slow
 def test_a_difference_between_two_groups():
     diagonals = np.array([[1.0, 1.4, 0.8], [0.9, 1.2, 1.0]])
     xs = [

@@ -53,6 +53,7 @@ def test_all_structures_of_two_series(name, arrows, lag):
 
 
 @pytest.mark.parametrize("name", ["boltzmann", slow("ising"), slow("ordinal")])
+@pytest.mark.slow
 def test_biases_that_move_with_the_arrows(name):
     w = np.array([0.9, 0.0, -0.7, 0.0])
     z, labels, edges, family, b = series(name, PAIR, w, (50,), seed=4)
@@ -331,6 +332,7 @@ def test_a_field_in_time_shares_no_vector_with_another_kind():
             EdgeGibbs([w])
 
 
+@pytest.mark.slow
 def test_two_fields_share_a_vector():
     """Two tables of one vector are two series of one table."""
     z, labels, edges, family, b = series("boltzmann", PAIR[:3], np.array([0.9, 0.0, -0.7]), (40, 25), 4)

@@ -8,7 +8,6 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.marks import slow
 from tests.mixed_fields import reference_of
 from tests.reference.spike_and_slab import structure_posterior, structure_posterior_on_grid
 from tests.statistics import Z
@@ -26,7 +25,6 @@ CASES = {  # kinds, numbers of states, edges, rows, nodes of the quadrature
     "Gaussian binary Gaussian": (("continuous", "ordinal", "continuous"), (0, 2, 0), TRIANGLE, 60, 9),
     "Gaussian nominal": (("continuous", "nominal"), (0, 4), PAIR, 30, 6),
 }
-QUICK = "Gaussian binary Gaussian"  # all structures of the others are slow tests
 
 
 def graph_of(kinds, edges):
@@ -90,8 +88,9 @@ def posterior_of(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo"), slow("monte-carlo")])
-@pytest.mark.parametrize("name", [name if name == QUICK else slow(name) for name in CASES])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
+@pytest.mark.parametrize("name", CASES)
 def test_all_structures(name, likelihood):
     kinds, graph, x, bias, diagonal, n_nodes = case_of(name)
     [w] = draws_of(model_of(kinds, graph, x, bias, diagonal, likelihood=likelihood), ["w"], 2500)
@@ -143,6 +142,7 @@ def test_few_rows_fill_the_cone(n, likelihood):
     assert np.abs(w[..., 2]).max() > 0.9 * limits[2]
 
 
+@pytest.mark.slow
 def test_one_row_with_everything_random():
     kinds, graph, x, *_ = case_of("Gaussian binary Gaussian", 1)
     w, _, log_diagonal = draws_of(model_of(kinds, graph, x), NAMES, 300)

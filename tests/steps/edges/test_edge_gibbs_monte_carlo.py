@@ -179,7 +179,7 @@ def test_differences_between_two_groups():
 
 def reference_at(x, w):
     """Small sample of the field with these weights and the biases of the data."""
-    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(3))
+    field, _ = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(3))
     chains = Chains(x, GRAPH, BOLTZMANN, field, np.random.default_rng(0))
     b, beta = true_biases(BOLTZMANN)[:, 0], np.empty(3)
     centred(field, w, b, beta)

@@ -39,7 +39,8 @@ def log_likelihood(w, x, likelihood):
     return n_11 * w - n * np.log(3.0 + np.exp(w))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo"), slow("particles")])
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
 @pytest.mark.parametrize("name", SLABS)
 def test_one_edge(name, likelihood, rng):
     """Without the cells an edge changed once in a thousand sweeps, or never, under half of these slabs."""

@@ -48,6 +48,7 @@ from tests.steps.edges.state_models import (
         slow("agreement", "exact"),
     ],
 )
+@pytest.mark.ordinary("agreement-pseudo")
 def test_all_structures_of_four_nodes(kind, likelihood):
     family = FAMILIES[kind]
     b = node_parameters(family, 4)

@@ -228,6 +228,7 @@ def test_langevin_dynamics_that_hardly_move_are_diagnosed():
         assert not [f for f in mine if "acceptance" in f.text]
 
 
+@pytest.mark.slow
 def test_exact_momenta_are_no_finding():
     """The mean square of the one momentum of one edge varies much; acceptance makes up for it."""
     x = np.random.default_rng(2).integers(2, size=(60, 2))

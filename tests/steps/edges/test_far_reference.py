@@ -41,7 +41,7 @@ def placed(seed: int, distance: float) -> Reference:
     (x, found), rng = case(seed), np.random.default_rng(seed)
     root = np.linalg.cholesky(np.linalg.inv(N * found.covariance.astype(float)))
     place = found.place + distance * root @ rng.choice([-1.0, 1.0], len(root))
-    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
+    field, _ = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
     b = place[6:].copy()
     add_shifts(field, place[:6], -1.0, b)
     return Chains(x, GRAPH, BOLTZMANN, field, rng).at(place[:6], b, place, SIZE, 20, 4)
@@ -61,10 +61,11 @@ def error(seed: int, distance: float) -> tuple[float, float]:
         engine.go_to(draw[:6], b)
         value = add_slopes(engine.view, np.arange(0), np.zeros(4))
         gaps.append(value - exact(np.r_[draw[:6], b][None])[0])
-        shares.append(engine.view.share[0])
+        shares.append(engine.view.at.share[0])
     return float(np.std(gaps)), min(shares)
 
 
+@pytest.mark.slow
 def test_a_far_reference_errs_more_although_its_weights_are_even():
     """By enumeration, over some seeds; so its distance has to be told by itself."""
     near, far = (np.array([error(seed, distance) for seed in range(4)]) for distance in (0.0, 3.0))
@@ -84,7 +85,8 @@ def warned(model: pm.Model, step) -> tuple[float, str]:
     return float(np.sqrt(np.mean(np.square(distances[50:])))), str(said["warning"] or "")
 
 
-@pytest.mark.parametrize("seed", [0, slow(1), slow(2)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("groups", [False, True])
 @pytest.mark.parametrize("distance", [0.0, 3.0])
 def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch):
@@ -118,7 +120,7 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
         pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="monte-carlo")
     root = np.linalg.cholesky(np.linalg.inv(N * found.covariance.astype(float)))
     draws = found.place + rng.standard_normal((50, 10)) @ root.T
-    field = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
+    field, _ = edge_field(x, GRAPH, BOLTZMANN, True, np.arange(6))
     for draw in draws:
         add_shifts(field, draw[:6], -1.0, draw[6:])
     idata = az.from_dict({"posterior": {"w": draws[None, :, :6], "b": draws[None, :, 6:]}})

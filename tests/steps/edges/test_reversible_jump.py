@@ -74,6 +74,7 @@ def test_exact_jumps_and_values_of_four_nodes():
     assert max(np.abs(list(gaps.values()))) > Z
 
 
+@pytest.mark.slow
 def test_exact_jumps_alone_reach_every_value():
     """Values of edges within Delta are redrawn by deletion and addition: jumps need no other step."""
     x = boltzmann_data(40, 5, [(0, 1)], np.array([1.0]), np.array([0.3, -0.4]))

@@ -75,8 +75,8 @@ class Sampler:
         (c_u, c_v), t = self.view.field.centre[:, :, 0].T, x.sum(axis=0).astype(float)
         sums = (x[:, u] * x[:, v]).sum(axis=0).astype(float)
         n = np.full(D, max(float(len(x)), 1e-9))  # scales of proposals are relative to n
-        field = self.view.field._replace(n=n, s=sums - c_v * t[u] - c_u * t[v], sums=sums, t=t)
-        self.edges._engine.view = self.view._replace(field=field)
+        data = self.view.data._replace(n=n, s=sums - c_v * t[u] - c_u * t[v], sums=sums, t=t)
+        self.edges._engine.view = self.view._replace(data=data)
         self.edges._information = self.information if len(x) else np.zeros_like(self.information)
 
     def run(self, rng, n_steps):
@@ -343,6 +343,7 @@ def test_a_draw_of_the_posterior_stays_one(declare):
 
 
 @pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
+@pytest.mark.slow
 def test_random_p_on_all_structures_of_four_nodes(likelihood):
     x, bias = some_data(80), np.array([-0.5, 0.3, 0.2, -0.4])
     with pm.Model() as model:

@@ -11,7 +11,6 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-from tests.marks import slow
 from tests.reference import grouped_posterior as reference
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.statistics import Z
@@ -40,15 +39,16 @@ def model_of(z, labels, family, b, arrows, links=(), **options):
     ("name", "links", "likelihood"),
     [
         pytest.param("ordinal", (), None, id="arrows"),
-        slow("boltzmann", LINK, "pseudo", id="and a link"),
-        slow("boltzmann", LINK, "exact", id="and a link, exact"),
-        slow("boltzmann", (), None, id="binary"),
-        slow("ising", (), None, id="ising"),
-        slow("ordinal", LINK, "pseudo", id="ordinal and a link"),
-        slow("ising", LINK, "exact", id="ising and a link, exact"),
-        slow("ordinal", LINK, "exact", id="ordinal and a link, exact"),
+        pytest.param("boltzmann", LINK, "pseudo", id="and a link"),
+        pytest.param("boltzmann", LINK, "exact", id="and a link, exact"),
+        pytest.param("boltzmann", (), None, id="binary"),
+        pytest.param("ising", (), None, id="ising"),
+        pytest.param("ordinal", LINK, "pseudo", id="ordinal and a link"),
+        pytest.param("ising", LINK, "exact", id="ising and a link, exact"),
+        pytest.param("ordinal", LINK, "exact", id="ordinal and a link, exact"),
     ],
 )
+@pytest.mark.slow
 def test_posterior_by_enumeration(name, links, likelihood):
     arrows = PAIR[:3] if not links else PAIR[1:3]
     z, labels, edges, family, b = series(

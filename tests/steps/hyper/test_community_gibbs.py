@@ -57,6 +57,7 @@ def column(points, name):
 
 
 @pytest.mark.parametrize("collapsed", [True, False])
+@pytest.mark.ordinary("True")
 def test_posterior_of_partitions(collapsed):
     """With the probabilities integrated out, and with another step for them."""
     model = community_model()

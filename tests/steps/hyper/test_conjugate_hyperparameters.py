@@ -81,6 +81,7 @@ def test_full_conditionals_against_the_density_of_the_model(kind, spelling):
 
 
 @pytest.mark.parametrize(("kind", "spelling"), CASES)
+@pytest.mark.ordinary("tau-tau", "tau-scaled precision", "s2-scaled")
 def test_draws(kind, spelling):
     model = hierarchy(kind, spelling)
     with model:

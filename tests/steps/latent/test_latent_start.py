@@ -317,6 +317,7 @@ def positive_in_order(x):
         positive_in_order,
     ],
 )
+@pytest.mark.ordinary("masked", "masked_counts", "mixture", "channels", "in_order")
 def test_forms_of_evidence(declare, few_starts):
     """Whatever the classes are called; a pixel without evidence is one of its neighbours."""
     with pm.Model() as model:

@@ -138,7 +138,8 @@ def test_whole_rows_missing():
     assert_marginals((draws.reshape(-1, 4) + 1) // 2, configs, p, graph.edges, 2)
 
 
-@pytest.mark.parametrize("exact", [slow(True), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("exact", [True, False])
 def test_rows_with_parameters_of_their_own(monkeypatch, exact):
     if not exact:
         tree_mode(monkeypatch)
@@ -229,7 +230,8 @@ def test_a_dependence_that_the_search_misses_is_watched(monkeypatch, exact):
     assert_mean_close(hits, expected)
 
 
-@pytest.mark.parametrize("exact", [slow(True), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("exact", [True, False])
 def test_factor_graph(monkeypatch, exact):
     if not exact:
         tree_mode(monkeypatch)
