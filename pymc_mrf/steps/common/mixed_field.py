@@ -54,7 +54,7 @@ class MixedCells(MeasuredField):
         return super()._typical(i, values)
 
 
-def cells_of(node, model: pm.Model) -> Any:
+def field_of(node, model: pm.Model) -> Any:
     """Read the cells of a field of any kind: a `ModelField`, `MeasuredField` or `MixedCells`."""
     if isinstance(node.op, MixedFieldRV):
         return MixedCells(node, model)

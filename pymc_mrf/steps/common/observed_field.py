@@ -25,7 +25,7 @@ from pymc_mrf.steps.common.expressions import (
     varies_by_row,
 )
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import cells_of
+from pymc_mrf.steps.common.mixed_field import field_of
 from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
@@ -251,7 +251,7 @@ class ObservedField:
                 f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
                 f"expression of {rv.name}; {remedy}"
             )
-        self._cells = cells_of(node, model)
+        self._cells = field_of(node, model)
         self.changes, self.x = self._cells.changes, self._cells.first()
         rows = np.arange(len(self._cells.free))[op.table_rows]
         self.blocks = [np.arange(len(rows))]

@@ -154,7 +154,7 @@ class TabulatedPrior:
         x, mass = interval_masses(series)
         q1, median, q3 = np.interp([0.25, 0.5, 0.75], np.r_[0.0, np.cumsum(mass)] / mass.sum(), x)
         scale = max((q3 - q1) / 1.349, 1e-12)
-        cells, heights = cells_of(x, mass)
+        cells, heights = cells_with_heights(x, mass)
         highest = float(max(series.ceiling.max(), heights.max()))
         table = Tabulated(float(median), float(scale), highest, series, cells, heights)
         self._last = values, table
@@ -356,7 +356,7 @@ def interval_masses(series: Series) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(points), np.concatenate(mass)
 
 
-def cells_of(x: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cells_with_heights(x: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cut `interval_masses` into cells: their ends, and the log of the mean density in each.
 
     The cells hold 5 % of the mass each, but ever less towards both ends, where a density may vanish or be

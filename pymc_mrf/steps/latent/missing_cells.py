@@ -9,7 +9,7 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import cells_of
+from pymc_mrf.steps.common.mixed_field import field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
@@ -57,7 +57,7 @@ class MissingCellsStep(MRFStep):
             )
         parameters = list(node.op.dist_params(node))
         self._held = [HeldData(rv.name, step, parameters)]
-        self._field = cells_of(node, model)
+        self._field = field_of(node, model)
         self._read = PointFunction(parameters[: self.n_read], model, self._compile_kwargs)
         self._rows = np.flatnonzero(self._field.free.any(axis=1))
 

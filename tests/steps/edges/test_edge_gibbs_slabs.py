@@ -9,7 +9,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.kernels.priors import slab_cells
 from pymc_mrf.likelihood.groups.base_density import tabulate
-from pymc_mrf.steps.edges.edge_prior import cells_of, interval_masses
+from pymc_mrf.steps.edges.edge_prior import cells_with_heights, interval_masses
 from tests.marks import slow
 from tests.statistics import Z
 
@@ -78,7 +78,7 @@ def test_one_edge(name, likelihood, rng):
 
 
 def cells(log_density, bounds, center):
-    return cells_of(*interval_masses(tabulate(log_density, bounds, center)))
+    return cells_with_heights(*interval_masses(tabulate(log_density, bounds, center)))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_cells_of_slabs_that_are_no_probability_densities():
 def test_cells_of_slabs_with_inner_jumps(a, bounds):
     series = tabulate(lambda x: np.where(np.abs(x) < a, 0.0, -np.inf), bounds, 0.0)
     assert series.ceiling.max() < 1.0
-    ends, heights = cells_of(*interval_masses(series))
+    ends, heights = cells_with_heights(*interval_masses(series))
     assert np.isfinite(ends).all() and np.isfinite(heights).all()
     log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
     np.testing.assert_allclose((log_mass, mean), (np.log(2 * a), 0.0), atol=1e-3)
