@@ -64,7 +64,7 @@ AREAS = {
     "steps:pseudo_posterior",
     "TreeGibbs": "steps:latent_* steps:tree_gibbs",
     "tree sampling": "kernels:tree_sampling* kernels:factor_tree_sampling kernels:tree_marginals "
-    "kernels:tree_potentials",
+    "kernels:tree_messages kernels:tree_potentials",
     "junction tree": "kernels:junction_tree* kernels:clamped_field kernels:elimination graph:junction_tree "
     "graph:tree_arrays graph:tree_layout graph:elimination",
     "tree partition": "graph:*tree_partition graph:tree_* graph:lattice_partition graph:*forest_arrays "

@@ -4,23 +4,32 @@ After the messages from the leaves to the roots, which sampling needs anyway, th
 propagation gives the marginals of a block given everything outside it. Their averages over the sweeps
 of a chain vary less than counts of states.
 
-Notation as in `tree_sampling`: chains `x` (m, d), all in one tile of T = m, with states `z` (d, T), filtered
-probabilities `nu` (p, K, T), and tables `psi` (1 or r, 2, K, K) and `phi` (d, K, 1 or m).
+Chains are `x` (m, d). By probabilities they are all in one tile `z` (d, T), T = m; in logs they are moved one
+by one, `z` (d,).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.random_lanes import STATE_SIZE, seed_lanes
-from pymc_mrf.kernels.trees import tree_sampling_log
+from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.log_scores import log_sum
 from pymc_mrf.kernels.trees.tree_potentials import representation, table_of, tree_potentials
-from pymc_mrf.kernels.trees.tree_sampling import (
-    BUFFER,
-    draw_scaled,
-    filter_scaled,
-    load_tile,
-    store_tile,
-)
+from pymc_mrf.kernels.trees.tree_sampling import chain_messages, draw_block, filter_block
+from pymc_mrf.kernels.trees.tree_sampling_log import ChainLogs, pair_scores
+from pymc_mrf.kernels.trees.tree_sampling_tile import TileScaled, seeded_uniforms, tile_scaled
+
+
+class Marginals(NamedTuple):
+    """Marginals of the nodes of a block, `pi` (p, K) or (p, K, T), and sums over sweeps.
+
+    The sums are `node_sum` (d, K, m) and `edge_sum` (r, K, K, m).
+    """
+
+    pi: np.ndarray
+    node_sum: np.ndarray
+    edge_sum: np.ndarray
 
 
 def tree_marginals(x, edge_tables, node_tables, forest, graph, n_sweeps, rng, node_sum, edge_sum):
@@ -32,19 +41,49 @@ def tree_marginals(x, edge_tables, node_tables, forest, graph, n_sweeps, rng, no
     """
     m, edges = len(x), graph.edges
     form = "log" if representation(edge_tables, node_tables, edges, m) == "log" else "scaled"
-    sweeps = tree_sampling_log.sweeps_with_marginals if form == "log" else sweeps_with_marginals
-    _, *tables = tree_potentials(edge_tables, node_tables, edges, m, form)
-    sweeps(x, *tables, forest, n_sweeps, rng, node_sum, edge_sum)
+    potentials = tree_potentials(edge_tables, node_tables, edges, m, form)
+    sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_sum)
+
+
+def sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_sum):
+    """`tree_marginals` by `Potentials` in logs or probabilities."""
+    form, edges, nodes = potentials
+    p, m = len(forest.nodes), len(x)
+    if form == "log":
+        logs = chain_messages(potentials, p)
+        marginals = Marginals(np.empty(logs.nu.shape), node_sum, edge_sum)
+        for c in range(m):
+            sweep(x[c], logs, marginals, forest, n_sweeps, c, rng)
+        return
+    tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng))
+    z = x.T.astype(np.uint8, order="C")
+    sweep(z, tile, Marginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
+    x[:] = z.T
 
 
 @jit
-def add_marginals(nu, pi, z, psi, forest, b, scale, node_sum, edge_sum):
-    """Second half of belief propagation in block b, after `filter_scaled` and before the draw.
+def sweep(z, messages, marginals, forest, n_sweeps, row, rng):
+    """Do as `tree_sampling.sweep`, and add the marginals of each block."""
+    for _ in range(n_sweeps):
+        for b in forest.visits:
+            filter_block(messages, z, forest, b, row)
+            add_marginals(messages, marginals, z, forest, b, row)
+            draw_block(messages, z, forest, b, rng)
 
-    The marginals of the block's nodes given the outside go into `pi` (p, K, T) and are added to
-    `node_sum` (d, K, T); those of the edges at the block are added, weighted by
-    `forest.edge_weight`, to `edge_sum` (r, K, K, T); `scale` (T,) is room.
+
+@by_type
+def add_marginals(messages, marginals, z, forest, b, row):
+    """Second half of belief propagation in block b, after `filter_block` and before the draw.
+
+    The marginals of the block's nodes given the outside go into `pi` and are added to `node_sum`; those of
+    the edges at the block are added, weighted by `forest.edge_weight`, to `edge_sum`, from chain `row` on.
     """
+
+
+@add_marginals.register(TileScaled)
+def add_marginals_of_tile(messages, marginals, z, forest, b, row):
+    """Add those of all chains side by side."""
+    nu, psi, scale, (pi, node_sum, edge_sum) = messages.nu, messages.psi, messages.total, marginals
     n_states, T = nu.shape[1], nu.shape[2]
     for p in range(forest.block_ptr[b + 1] - 1, forest.block_ptr[b] - 1, -1):
         i, j, link = forest.nodes[p], forest.parent[p], forest.parent_link[p]
@@ -77,30 +116,39 @@ def add_marginals(nu, pi, z, psi, forest, b, scale, node_sum, edge_sum):
             for c in range(T):
                 node_sum[i, a, c] += pi[p, a, c]
     for k in range(forest.out_ptr[b], forest.out_ptr[b + 1]):
-        p, link, near = forest.out_positions[k], forest.out_links[k], z[forest.out_neighbors[k]]
+        p, link, near = forest.out_positions[k], forest.out_links[k], forest.out_neighbors[k]
         e = link >> 1
         for a in range(n_states):
             for c in range(T):
-                if link & 1:
-                    edge_sum[e, a, near[c], c] += forest.edge_weight[e] * pi[p, a, c]
-                else:
-                    edge_sum[e, near[c], a, c] += forest.edge_weight[e] * pi[p, a, c]
+                first, second = (a, z[near, c]) if link & 1 else (z[near, c], a)
+                edge_sum[e, first, second, c] += forest.edge_weight[e] * pi[p, a, c]
 
 
-@jit
-def sweeps_with_marginals(x, psi, phi, forest, n_sweeps, rng, node_sum, edge_sum):
-    """`tree_marginals` by probabilities; `node_sum` (d, K, m) and `edge_sum` (r, K, K, m)."""
-    T, d = x.shape
-    n_states, n_free = phi.shape[1], forest.nodes.shape[0]
-    u, used, state = np.empty(BUFFER), np.full(1, BUFFER), np.empty(STATE_SIZE, dtype=np.uint64)
-    seed_lanes(state, rng)
-    z = np.empty((d, T), dtype=np.uint8)
-    nu, pi = np.empty((n_free, n_states, T)), np.empty((n_free, n_states, T))
-    message, total = np.empty(T), np.empty(T)
-    load_tile(x, 0, z)
-    for _ in range(n_sweeps):
-        for b in forest.visits:
-            filter_scaled(nu, z, psi, phi, 0, forest, b, message, total)
-            add_marginals(nu, pi, z, psi, forest, b, total, node_sum, edge_sum)
-            draw_scaled(nu, z, psi, forest, b, total, u, used, state)
-    store_tile(z, x, 0)
+@add_marginals.register(ChainLogs)
+def add_marginals_of_chain(messages, marginals, z, forest, b, row):
+    """Add those of one chain."""
+    nu, scores, (pi, node_sum, edge_sum) = messages.nu, messages.scores, marginals
+    n_states = nu.shape[1]
+    for p in range(forest.block_ptr[b + 1] - 1, forest.block_ptr[b] - 1, -1):
+        i, j, link = forest.nodes[p], forest.parent[p], forest.parent_link[p]
+        total = log_sum(nu[p])
+        for s in range(n_states):
+            pi[p, s] = np.exp(nu[p, s] - total) if j < 0 else 0.0
+        for a in range(n_states if j >= 0 else 0):
+            if pi[j, a] == 0.0:
+                continue
+            pair_scores(messages, p, link, a, scores)
+            total = log_sum(scores)
+            for s in range(n_states):
+                q = pi[j, a] * np.exp(scores[s] - total)
+                pi[p, s] += q
+                first, second = (s, a) if link & 1 else (a, s)
+                edge_sum[link >> 1, first, second, row] += q
+        for a in range(n_states):
+            node_sum[i, a, row] += pi[p, a]
+    for k in range(forest.out_ptr[b], forest.out_ptr[b + 1]):
+        p, link, state = forest.out_positions[k], forest.out_links[k], z[forest.out_neighbors[k]]
+        e = link >> 1
+        for a in range(n_states):
+            first, second = (a, state) if link & 1 else (state, a)
+            edge_sum[e, first, second, row] += forest.edge_weight[e] * pi[p, a]

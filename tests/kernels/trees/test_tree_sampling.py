@@ -8,7 +8,7 @@ from pymc_mrf.fields.pairwise_sweep import there_and_back
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.trees import tree_marginals, tree_potentials, tree_sampling, tree_sampling_log
+from pymc_mrf.kernels.trees import tree_marginals, tree_potentials, tree_sampling, tree_sampling_tile
 from tests.reference import enumeration
 from tests.reference import tree_sampling as twin
 from tests.reference.block_sweeps import sweep_matrix
@@ -24,32 +24,30 @@ def random_tables(graph, n_states, rng):
     return edge, rng.normal(size=(graph.n_nodes, n_states))
 
 
-def filtered(form, z, edge_tables, node_tables, forest, graph, b):
+def filtered(form, z, edge_tables, node_tables, forest, graph, b, is_single):
     """What the kernel's filter says of each node of block b: log weights (d, K), parents aside."""
-    d, n_states = node_tables.shape
-    p = len(forest.nodes)
-    z = z.astype(np.int8)
-    form, *given = tree_potentials.tree_potentials(edge_tables, node_tables[None], graph.edges, 1, form)
-    tile, log = z[:, None].astype(np.uint8), np.zeros((d, n_states))
+    log, z = np.zeros(node_tables.shape), z.astype(np.int8)
+    potentials = tree_potentials.tree_potentials(edge_tables, node_tables[None], graph.edges, 1, form)
+    _, edges, nodes = potentials
+    if form == "log" or is_single:
+        messages = tree_sampling.chain_messages(potentials, len(forest.nodes))
+    else:
+        uniforms = tree_sampling_tile.seeded_uniforms(np.random.default_rng(1))
+        messages = tree_sampling.TILES[form](edges, nodes, len(forest.nodes), 1, uniforms)
+        z = z[:, None].astype(np.uint8)
+    messages[0][:] = np.nan  # other blocks are not looked at
+    tree_sampling.filter_block(messages, z, forest, b, 0)
     if form == "odds":
-        ratio, odds = given[0], np.full((p, 1), np.nan)
-        tree_sampling.filter_odds(odds, tile, *given, 0, forest, b)
-        log[forest.nodes, 1] = np.log(odds[:, 0])
-        return log, np.log(ratio)[:, None, None] * np.outer([0, 1], [0, 1])
-    if form == "scaled":
-        nu = np.full((p, n_states, 1), np.nan)
-        tree_sampling.filter_scaled(nu, tile, *given, 0, forest, b, np.empty(1), np.empty(1))
-        log[forest.nodes] = np.log(nu[:, :, 0])
-        return log, np.log(given[0][:, 0])
-    nu = np.full((p, n_states), np.nan)
-    tree_sampling_log.filter_block(nu, z, edge_tables, node_tables, forest, b)
-    log[forest.nodes] = nu
-    return log, edge_tables
+        log[forest.nodes, 1] = np.log(messages.odds.ravel())
+        return log, np.log(edges)[:, None, None] * np.outer([0, 1], [0, 1])
+    nu = messages.nu.reshape(len(forest.nodes), -1)
+    log[forest.nodes] = nu if form == "log" else np.log(nu)
+    return log, edge_tables if form == "log" else np.log(edges[:, 0])
 
 
-def block_probability(form, z, edge_tables, node_tables, forest, graph, b):
+def block_probability(form, z, edge_tables, node_tables, forest, graph, b, is_single=True):
     """P(z_block | rest) from the kernel's messages, along its order of the nodes (eq. 4.1)."""
-    nu, psi = filtered(form, z, edge_tables, node_tables, forest, graph, b)
+    nu, psi = filtered(form, z, edge_tables, node_tables, forest, graph, b, is_single)
     total = 0.0
     for p in range(forest.block_ptr[b], forest.block_ptr[b + 1]):
         i, parent, e = forest.nodes[p], forest.parent[p], forest.parent_link[p] >> 1
@@ -61,19 +59,22 @@ def block_probability(form, z, edge_tables, node_tables, forest, graph, b):
     return np.exp(total)
 
 
+@pytest.mark.parametrize("is_single", [True, False], ids=["chain", "tile"])
 @pytest.mark.parametrize("form, n_states", [("odds", 2), ("scaled", 2), ("scaled", 3), ("log", 3)])
-def test_one_sweep_leaves_the_enumerated_field_invariant(form, n_states, rng):
+def test_one_sweep_leaves_the_enumerated_field_invariant(form, n_states, is_single, rng):
     tables = random_tables(GRAPH, n_states, rng)
     forest = forest_arrays(GRAPH, PARTITION)
     configs = enumeration.configurations(6, n_states)
     p = enumeration.probabilities(GRAPH.edges, *tables)
     for z in configs[rng.integers(len(configs), size=20)]:
         for b, block in enumerate(PARTITION):
-            ours = block_probability(form, z, *tables, forest, GRAPH, b)
+            ours = block_probability(form, z, *tables, forest, GRAPH, b, is_single)
             assert ours == pytest.approx(twin.block_probability(z, block, GRAPH.edges, *tables))
     if n_states == 2:
         matrix = sweep_matrix(
-            lambda z, b: block_probability(form, z, *tables, forest, GRAPH, b), configs, PARTITION
+            lambda z, b: block_probability(form, z, *tables, forest, GRAPH, b, is_single),
+            configs,
+            PARTITION,
         )
         np.testing.assert_allclose(p @ matrix, p, atol=1e-10)
 
@@ -91,7 +92,7 @@ def test_wrong_absorption_is_detected(rng):
     assert np.abs(p @ matrix - p).max() > 1e-3
 
 
-SWEEPS = {form: kernel for form, kernel in tree_sampling.SWEEPS.items() if form != "agreement"}
+FORMS = "odds", "scaled", "log"
 
 
 def sweep(form, x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
@@ -100,7 +101,7 @@ def sweep(form, x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
     tree_sampling.sweep_potentials(x, potentials, forest, n_sweeps, rng)
 
 
-@pytest.mark.parametrize("form", SWEEPS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("together", [20_000, 2], ids=["many", "few"])
 def test_sweeps_have_the_transition_matrix_of_the_twin(form, together, rng):
     tables = random_tables(GRAPH, 2, rng)
@@ -131,18 +132,15 @@ def test_a_tree_is_drawn_exactly_by_one_sweep(form, n_states, rng):
     assert_frequencies(counts, enumeration.probabilities(graph.edges, *tables))
 
 
-MARGINALS = {
-    "scaled": tree_marginals.sweeps_with_marginals,
-    "log": tree_sampling_log.sweeps_with_marginals,
-}
+MARGINALS = "scaled", "log"
 
 
 def add_marginals(form, x, edge_tables, node_tables, forest, graph, *args):
     """`tree_marginals.tree_marginals` in the representation `form`."""
-    _, *given = tree_potentials.tree_potentials(
+    potentials = tree_potentials.tree_potentials(
         edge_tables, node_tables[None], graph.edges, len(x), form
     )
-    MARGINALS[form](x, *given, forest, *args)
+    tree_marginals.sweeps_with_marginals(x, potentials, forest, *args)
 
 
 @pytest.mark.parametrize("form", MARGINALS)
@@ -266,19 +264,20 @@ def test_huge_biases_of_binary_fields(rng):
     assert np.all(x[:, 2] == 0)
 
 
-@pytest.mark.parametrize("form", SWEEPS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_chains", [3, 70])
-def test_compiled_equals_python_and_repeats(form, n_chains, rng):
+def test_compiled_equals_python_and_repeats(form, n_chains, rng, monkeypatch):
     tables = random_tables(GRAPH, 2, rng)
     forest = forest_arrays(GRAPH, PARTITION)
     start = rng.integers(0, 2, size=(n_chains, 6)).astype(np.int8)
     runs = []
-    for function in (SWEEPS[form], SWEEPS[form].py_func, SWEEPS[form]):
+    for interpreted in (False, True, False):
+        if interpreted:
+            for kernel in ("sweep", "sweep_chains"):
+                monkeypatch.setattr(tree_sampling, kernel, getattr(tree_sampling, kernel).py_func)
         x = start.copy()
-        _, *given = tree_potentials.tree_potentials(
-            tables[0], tables[1][None], GRAPH.edges, n_chains, form
-        )
-        function(x, *given, forest, 2, np.random.default_rng(1))
+        sweep(form, x, tables[0], tables[1][None], forest, GRAPH.arrays, 2, np.random.default_rng(1))
+        monkeypatch.undo()
         runs.append(x)
     np.testing.assert_array_equal(runs[0], runs[1])
     np.testing.assert_array_equal(runs[0], runs[2])
@@ -356,13 +355,16 @@ def test_chains_with_tables_of_agreement(form, shared, rng):
     configs = enumeration.configurations(6, 3)
     p = enumeration.probabilities(GRAPH.edges, edges, nodes)
     start = configs[rng.choice(len(configs), p=p, size=20_000)].astype(np.int8)
-    _, weights, phi = tree_potentials.tree_potentials(edges, nodes[None], GRAPH.edges, 1, form)
+    potentials = tree_potentials.tree_potentials(edges, nodes[None], GRAPH.edges, 1, form)
+    weights = potentials.edges
     assert len(weights) == (1 if shared else 6)
     forest = there_and_back(forest_arrays(GRAPH, PARTITION))
 
     def counts(weights):
         x = start.copy()
-        tree_sampling.SWEEPS[form](x, weights, phi, forest, 1, rng)
+        given = potentials._replace(edges=weights)
+        messages = tree_sampling.chain_messages(given, len(forest.nodes))
+        tree_sampling.sweep_chains(x, messages, forest, 1, rng)
         assert (x != start).any(axis=1).mean() > 0.5
         return np.bincount(enumeration.configuration_index(x, 3), minlength=len(configs))
 
