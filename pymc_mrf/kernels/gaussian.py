@@ -62,6 +62,29 @@ def invert_factorised(L, S):
 
 
 @lean
+def rank_two(S, i, j, y):
+    """Tell how the inverse `S` (d, d) of a precision K moves with weight ij by y (Woodbury's identity).
+
+    Returns what it gains of S_i S_i', of S_i S_j' + S_j S_i' and of S_j S_j', and the factor of |K|.
+    """
+    f = (1.0 - y * S[i, j]) ** 2 - y * y * S[i, i] * S[j, j]
+    return y * y * S[j, j] / f, y * (1.0 - y * S[i, j]) / f, y * y * S[i, i] / f, f
+
+
+@lean
+def add_rank_two(S, i, j, own_i, both, own_j, room):
+    """Add to `S` (d, d) what `rank_two` says; `room` (2, d) or longer is scratch."""
+    d = S.shape[0]
+    for k in range(d):
+        room[0, k], room[1, k] = S[k, i], S[k, j]
+    for k in range(d):
+        by_i = own_i * room[0, k] + both * room[1, k]
+        by_j = both * room[0, k] + own_j * room[1, k]
+        for l in range(d):
+            S[k, l] += by_i * room[0, l] + by_j * room[1, l]
+
+
+@lean
 def draw_centred(L, x, rng):
     """Fill `x` (d,) with a normal draw of precision L L', from the lower triangle of `L` (d, d)."""
     d = L.shape[0]

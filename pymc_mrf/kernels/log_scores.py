@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
+from pymc_mrf.kernels._jit import jit, lean, part
 
 
 @part
@@ -44,6 +44,31 @@ def normalise(scores):
     for a in range(scores.shape[0]):
         scores[a] /= total
     return top + np.log(total)
+
+
+@lean
+def fill_factors(x, c, out):
+    """Fill `out` (K,) with exp(x c), `c` (K,), divided by the largest of them, whose log is returned."""
+    top = x * c[0]
+    for k in range(1, c.shape[0]):
+        top = max(top, x * c[k])
+    for k in range(c.shape[0]):
+        out[k] = np.exp(x * c[k] - top)
+    return top
+
+
+@lean
+def tilted_mean(p, c, x):
+    """Log of the sum of `p` (K,) times exp(x c), `c` (K,), and the mean of c under these weights."""
+    top = -np.inf
+    for k in range(c.shape[0]):
+        top = max(top, x * c[k])
+    norm, mean = 0.0, 0.0
+    for k in range(c.shape[0]):
+        weight = p[k] * np.exp(x * c[k] - top)
+        norm += weight
+        mean += weight * c[k]
+    return top + np.log(norm), mean / norm
 
 
 @part

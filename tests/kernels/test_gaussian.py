@@ -41,6 +41,18 @@ def view_at(engine, w, b, rng):
     return engine.view
 
 
+def test_the_inverse_follows_a_weight_by_rank_two(rng):
+    w, b = cone_point(rng)
+    S, room = np.linalg.inv(precision(EDGES, w, np.exp(b))), np.empty((2, D))
+    (i, j), moved = EDGES[3], w.copy()
+    moved[3] += 0.05
+    expected = precision(EDGES, moved, np.exp(b))
+    own_i, both, own_j, factor = kernels.rank_two(S, i, j, 0.05)
+    np.testing.assert_allclose(factor, np.linalg.det(expected) * np.linalg.det(S), rtol=1e-10)
+    kernels.add_rank_two(S, i, j, own_i, both, own_j, room)
+    np.testing.assert_allclose(S, np.linalg.inv(expected), atol=1e-10)
+
+
 def test_factor_and_inverse(rng):
     w, b = cone_point(rng)
     expected = precision(EDGES, w, np.exp(b))

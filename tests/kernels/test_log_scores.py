@@ -46,3 +46,16 @@ def test_draws_follow_the_scores(scores, rng):
         # negative control: another temperature is another law
         other = special.softmax(0.8 * scores[p > 0.0])
         assert chi_square_pvalue(counts[p > 0.0], other) < 1e-5
+
+
+@pytest.mark.parametrize("x", [0.0, -1.3, 900.0])
+def test_means_under_tilted_weights(x):
+    """However strong the tilt: of the largest statistic alone, then."""
+    p, c, factors = np.array([0.2, 0.5, 0.3]), np.array([-1.0, 0.5, 2.0]), np.empty(3)
+    log_norm = special.logsumexp(x * c, b=p)
+    weights = np.exp(np.log(p) + x * c - log_norm)
+    found, mean = log_scores.tilted_mean(p, c, x)
+    np.testing.assert_allclose([found, mean], [log_norm, weights @ c], rtol=1e-13, atol=1e-15)
+    top = log_scores.fill_factors(x, c, factors)
+    assert top == (x * c).max() and factors.max() == 1.0
+    np.testing.assert_allclose(special.logsumexp(np.log(p), b=factors) + top, log_norm, rtol=1e-13)

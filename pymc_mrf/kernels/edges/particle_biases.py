@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import tilted_mean
 from pymc_mrf.kernels.priors.densities import density_of, log_density
 from pymc_mrf.kernels.views.particle_edges import mean_and_variance, renew
 from pymc_mrf.kernels.views.weighted_particles import (
@@ -91,15 +92,11 @@ def lines(basis: np.ndarray) -> Lines:
 @lean
 def log_posterior_along(line, b, bias, x):
     """Log posterior at `x` along the line from the biases `b` (d q,), up to a constant."""
-    top, total, value = x * line.g[0], 0.0, 0.0
-    for a in range(1, line.g.shape[0]):
-        top = max(top, x * line.g[a])
-    for a in range(line.g.shape[0]):
-        total += line.p[a] * np.exp(x * line.g[a] - top)
+    value = 0.0
     for k in range(line.direction.shape[0]):
         i = line.first + k
         value += log_density(density_of(bias, i), b[i] + x * line.direction[k])
-    return value + x * line.t - line.n * (top + np.log(total))
+    return value + x * line.t - line.n * tilted_mean(line.p, line.g, x)[0]
 
 
 @lean

@@ -10,7 +10,7 @@ import numpy as np
 from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.groups.edgewise_groups import log_masses
-from pymc_mrf.kernels.log_scores import normalise
+from pymc_mrf.kernels.log_scores import normalise, tilted_mean
 from pymc_mrf.kernels.views.particle_edges import estimate_pair
 
 
@@ -118,7 +118,7 @@ def grouped_log_likelihood(view, x, gradient):
     for j in range(view.rare.shape[0]):
         g = view.rare[j]
         D = min(max(x[g] - view.values[g], -view.reach), view.reach)
-        log_norm, mean = level_mean(view.shares[j], view.levels, D)
+        log_norm, mean = tilted_mean(view.shares[j], view.levels, D)
         log_partition += log_norm
         gradient[g] += mean
     value = -view.n * log_partition
@@ -130,17 +130,3 @@ def grouped_log_likelihood(view, x, gradient):
         value -= 0.5 * (x[g] - view.values[g] - view.mode[g]) * beyond
         gradient[g] = view.data[g] - view.n * gradient[g] - beyond
     return value
-
-
-@lean
-def level_mean(shares, levels, D):
-    """Log of the sum of `shares` (L,) times exp(D levels); mean of `levels` (L,) under these weights."""
-    top = -np.inf
-    for k in range(levels.shape[0]):
-        top = max(top, D * levels[k])
-    norm, mean = 0.0, 0.0
-    for k in range(levels.shape[0]):
-        w = shares[k] * np.exp(D * levels[k] - top)
-        norm += w
-        mean += w * levels[k]
-    return top + np.log(norm), mean / norm

@@ -14,7 +14,7 @@ from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge, move_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, dot_three, exp_negative, log_from_one
-from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges, add_to_fields, n_targets
+from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
 from pymc_mrf.kernels.views.pseudo_rows import (
     BinaryRoom,
     Room,
@@ -22,6 +22,7 @@ from pymc_mrf.kernels.views.pseudo_rows import (
     fill_scores,
     rows_of_node,
 )
+from pymc_mrf.kernels.views.pseudo_terms import add_to_fields, n_targets
 
 TINY = 1e-300  # more than exp(LOWEST)
 ROWS = 1024  # summed by groups at a time, to bound the room that takes

@@ -5,13 +5,13 @@ from three sums over the particles.
 """
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import copy, dot_two, total
 from pymc_mrf.kernels.views import weighted_particles as questions
 from pymc_mrf.kernels.views.binary_particles import BinaryParticles, add_neighbour, fill_sigmoid
 from pymc_mrf.kernels.views.weighted_particles import (
     LEAST_CELL,
     TINY,
-    fill_factors,
     fill_product,
     fill_uniform,
     update_probabilities,

@@ -145,18 +145,24 @@ def explained_at_zero(log_p, c, s, n):
 
 
 @lean
+def normalise_logs(log_p):
+    """Divide the probabilities whose logs are `log_p` (K K,) by their sum."""
+    top, mass = -np.inf, 0.0
+    for k in range(log_p.shape[0]):
+        top = max(top, log_p[k])
+    for k in range(log_p.shape[0]):
+        mass += np.exp(log_p[k] - top)
+    norm = top + np.log(mass)
+    for k in range(log_p.shape[0]):
+        log_p[k] -= norm
+
+
+@lean
 def subtract_edge(x, c, log_p):
     """Normalised logs of the pair without its edge, from logs with it, `log_p` (K K,), in place."""
-    top = -np.inf
     for k in range(c.shape[0]):
         log_p[k] -= x * c[k]
-        top = max(top, log_p[k])
-    mass = 0.0
-    for k in range(c.shape[0]):
-        mass += np.exp(log_p[k] - top)
-    top += np.log(mass)
-    for k in range(c.shape[0]):
-        log_p[k] -= top
+    normalise_logs(log_p)
 
 
 @lean

@@ -24,7 +24,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.gaussian import factorise, fill_precision, invert_factorised
+from pymc_mrf.kernels.gaussian import (
+    add_rank_two,
+    factorise,
+    fill_precision,
+    invert_factorised,
+    rank_two,
+)
 from pymc_mrf.kernels.views import questions
 
 ABSENT = -1e9
@@ -230,7 +236,7 @@ def set_entry(view, e, x):
 
 @questions.follow.register(GaussianEdges)
 def follow_weights(view, e, old, new):
-    """Write the weights and update S by rank 2 (Woodbury's identity), or anew where it nearly has a pole."""
+    """Write the weights and update S by rank 2, or anew where it nearly has a pole."""
     field = view.field
     for t in range(field.first[e], field.first[e + 1]):
         pair, y = field.edge[t], field.factor[t] * (new - old)
@@ -238,20 +244,11 @@ def follow_weights(view, e, old, new):
         k = field.block[pair]
         low, high = field.first_node[k], field.first_node[k + 1]
         u, v, S = field.edges[pair, 0], field.edges[pair, 1], view.S[low:high]
-        uu, uv, vv = S[u, u], S[u, v], S[v, v]
-        f = (1.0 - y * uv) ** 2 - y * y * uu * vv
+        own_u, both, own_v, f = rank_two(S, u, v, y)
         if f < ILL:
             invert_block(view, k)
-            continue
-        d, L = S.shape[0], view.L  # in whose first rows there is room for columns of S
-        for i in range(d):
-            L[0, i], L[1, i] = S[i, u], S[i, v]
-        own_u, both, own_v = y * y * vv / f, y * (1.0 - y * uv) / f, y * y * uu / f
-        for i in range(d):
-            by_u = own_u * L[0, i] + both * L[1, i]
-            by_v = both * L[0, i] + own_v * L[1, i]
-            for j in range(d):
-                S[i, j] += by_u * L[0, j] + by_v * L[1, j]
+        else:
+            add_rank_two(S, u, v, own_u, both, own_v, view.L)
 
 
 @questions.set_parameters.register(GaussianEdges)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import fill_factors, normalise
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.questions import Field, FieldData, fill_node_tables, set_edge
 
@@ -148,22 +149,8 @@ def fill_probabilities(view):
                     for s in range(S):
                         view.P[h, s] += x * field.statistic[e, states[u, s] * K + rows.past[source, h]]
         for h in range(start, end):
-            total += rows.n[h] * normalise_logs(view.P[h, :S])
+            total += rows.n[h] * normalise(view.P[h, :S])
     return total
-
-
-@lean
-def normalise_logs(p):
-    """Replace the log weights `p` (S,) by probabilities; return the log of their sum."""
-    top, mass = -np.inf, 0.0
-    for s in range(p.shape[0]):
-        top = max(top, p[s])
-    for s in range(p.shape[0]):
-        p[s] = np.exp(p[s] - top)
-        mass += p[s]
-    for s in range(p.shape[0]):
-        p[s] /= mass
-    return top + np.log(mass)
 
 
 @lean
@@ -231,11 +218,7 @@ def terms_of_cells(view, e, x):
     field, rows, growth = view.field, view.rows, view.room.growth
     start, end, _ = range_of(view, e)
     n_cells = field.basis.shape[1] if rows.source[e] >= 0 else growth.shape[0]
-    c, top = field.cells[e], -np.inf
-    for k in range(growth.shape[0]):
-        top = max(top, x * c[k])
-    for k in range(growth.shape[0]):
-        growth[k] = np.exp(x * c[k] - top)
+    c, top = field.cells[e], fill_factors(x, field.cells[e], growth)
     value, slope, information = x * view.data.s[e], view.data.s[e], 0.0
     for h in range(start, end):
         cell, step = first_cell(view, e, h)

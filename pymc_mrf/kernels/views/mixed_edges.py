@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import (
     MIXED,
     OF_ANSWERS,
@@ -54,7 +55,6 @@ from pymc_mrf.kernels.views.mixed_views import (
     measured_value,
     measurement_of,
     move_precision,
-    rank_two,
     taken_from,
     terms_in_cone,
 )

@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels.gaussian import add_rank_two
 from pymc_mrf.kernels.mixed import MIXED
 from pymc_mrf.kernels.views.gaussian_edges import ABSENT, INNER
 
@@ -101,13 +102,6 @@ def measured_value(view: Any, first: int, y: float) -> Any:
 
 
 @lean
-def rank_two(S, i, j, y):
-    """Return what `S` (c, c) gains by y: of S_i S_i', S_i S_j' + S_j S_i' and S_j S_j'; and of |K|."""
-    f = (1.0 - y * S[i, j]) ** 2 - y * y * S[i, i] * S[j, j]
-    return y * y * S[j, j] / f, y * (1.0 - y * S[i, j]) / f, y * y * S[i, i] / f, f
-
-
-@lean
 def change_rows(S, i, j, own_i, both, own_j):
     """Return how m_i and m_j turn with `S` (c, c), four numbers, and S_ii, S_ij and S_jj afterwards."""
     ii, ij, jj = S[i, i], S[i, j], S[j, j]
@@ -126,21 +120,15 @@ def change_rows(S, i, j, own_i, both, own_j):
 @lean
 def move_precision(view, i, j, own_i, both, own_j):
     """Move the means and the covariance of the measurements by `rank_two`."""
-    S, m, L, c = view.at.S, view.at.m, view.at.L, view.at.S.shape[0]
-    for k in range(c):
-        L[0, k], L[1, k] = S[k, i], S[k, j]  # whose first rows are room
-    by_i, by_j = view.room.tilt, view.room.tilted
+    S, m, by_i, by_j = view.at.S, view.at.m, view.room.tilt, view.room.tilted
     for s in range(by_i.shape[0]):
         by_i[s] = own_i * m[i, s] + both * m[j, s]
         by_j[s] = both * m[i, s] + own_j * m[j, s]
-    for k in range(c):
-        a, b, row = L[0, k], L[1, k], m[k]
+    for k in range(S.shape[0]):
+        a, b, row = S[k, i], S[k, j], m[k]
         for s in range(by_i.shape[0]):
             row[s] += a * by_i[s] + b * by_j[s]
-    for k in range(c):
-        a, b = own_i * L[0, k] + both * L[1, k], both * L[0, k] + own_j * L[1, k]
-        for l in range(c):
-            S[k, l] += a * L[0, l] + b * L[1, l]
+    add_rank_two(S, i, j, own_i, both, own_j, view.at.L)
 
 
 @lean

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms
@@ -35,7 +36,6 @@ from pymc_mrf.kernels.views.weighted_particles import (
     add_move,
     change_edge,
     effective_size,
-    fill_factors,
     fill_pair,
     normalise,
     refresh,

@@ -12,14 +12,9 @@ covariances `C_u` and `C_v` (M, M) those of the ends.
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import copy, dot, dot_three
 from pymc_mrf.kernels.views import block_edges as blocks
-from pymc_mrf.kernels.views.pseudo_edges import (
-    PseudoEdges,
-    add_to_field,
-    keep,
-    present_normalisers,
-    score,
-)
+from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges, present_normalisers
 from pymc_mrf.kernels.views.pseudo_rows import node_terms
+from pymc_mrf.kernels.views.pseudo_terms import add_to_field, keep, score
 
 
 @lean

@@ -14,67 +14,19 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, dot_three
+from pymc_mrf.kernels.vector_sums import copy, dot_three
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.pseudo_rows import (
-    BinaryRoom,
-    Room,
-    Rows,
-    allocate_room,
-    information,
-    node_terms,
-    rows_of_node,
+from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room, rows_of_node
+from pymc_mrf.kernels.views.pseudo_terms import (
+    ENDS,
+    Ends,
+    NodeTerms,
+    catch_up,
+    fill_ends,
+    keep,
+    score,
 )
-from pymc_mrf.kernels.views.questions import Field, FieldData, fill_node_tables
-
-ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
-"""Terms of the targets of an edge: its score and information; sums of the log normaliser of either."""
-
-
-class Ends(NamedTuple):
-    """Terms of the targets of one edge at some value of it; those of the second are void if there is one.
-
-    Attributes
-    ----------
-    L, R : (2, M, N) arrays
-        As those of `NodeTerms`, of either end, and so are the next.
-    p, v, C : (2, K), (2, K), (2, M, M) arrays
-    sums : (1,) record array of `ENDS`
-    """
-
-    L: np.ndarray
-    R: np.ndarray
-    p: np.ndarray
-    v: np.ndarray
-    C: np.ndarray
-    sums: np.ndarray
-
-
-class NodeTerms(NamedTuple):
-    """What depends on the parameters, of all nodes.
-
-    Attributes
-    ----------
-    L, R : (d, M, N) arrays
-        Local fields, and residuals: features less their conditional means, times counts.
-    p, v : (d, K) arrays
-        Sums over rows of the conditional probabilities of states, and of their variances p (1 - p).
-    C : (d, M, M) array
-        Sums over rows of the conditional covariances of the features.
-    A : (d,) array
-        Sums over rows of the log normaliser.
-    w, beta : (r,), (d q,) arrays
-        Weights and centred biases that all this belongs to.
-    """
-
-    L: np.ndarray
-    R: np.ndarray
-    p: np.ndarray
-    v: np.ndarray
-    C: np.ndarray
-    A: np.ndarray
-    w: np.ndarray
-    beta: np.ndarray
+from pymc_mrf.kernels.views.questions import Field, FieldData
 
 
 class EdgeSums(NamedTuple):
@@ -166,101 +118,6 @@ def allocate_view(
         kept=ends(n_blocks),
         room=allocate_room(M, K, N),
     )
-
-
-@lean
-def n_targets(view, e):
-    """Count the ends of edge e that it changes."""
-    return 1 if view.sources[e, 1] < 0 else 2
-
-
-@lean
-def add_to_field(view, e, end, x, L):
-    """Add to the local fields `L` (M, N) of an end of edge e what the value x of the edge gives to them."""
-    field, source = view.field, view.sources[e, end]
-    N = rows_of_node(view.rows, field.edges[e, end])
-    for t in range(field.products.shape[1]):
-        l, k = field.products[e, t, end], field.products[e, t, 1 - end]
-        S, c = view.rows.S[source, k], field.centre[e, 1 - end, l]
-        for j in range(N):
-            L[l, j] += x * (S[j] - c)
-
-
-@lean
-def add_to_fields(view, e, x):
-    """Add x to edge e in the local fields of its targets alone: the other terms belong to no parameters."""
-    for end in range(n_targets(view, e)):
-        add_to_field(view, e, end, x, view.now.L[view.field.edges[e, end]])
-    view.now.w[e] = np.nan
-
-
-@lean
-def fill_fields(view):
-    """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
-    now, (d, M, N) = view.now, view.now.L.shape
-    fill_node_tables(view.field, view.beta, view.tables)
-    for i in range(d):
-        for l in range(M):
-            for j in range(N):
-                now.L[i, l, j] = 0.0
-    for e in range(now.w.shape[0]):
-        now.w[e] = np.nan
-        if view.w[e] != 0.0:
-            for end in range(n_targets(view, e)):
-                add_to_field(view, e, end, view.w[e], now.L[view.field.edges[e, end]])
-
-
-@lean
-def refresh(view):
-    """Recompute the terms of all nodes at the view's parameters."""
-    now = view.now
-    fill_fields(view)
-    copy(view.w, now.w)
-    copy(view.beta, now.beta)
-    for i in range(now.A.shape[0]):
-        now.A[i] = node_terms(view, i, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
-
-
-@lean
-def fill_end(view, e, end, L, x, out):
-    """Terms of an end of edge e at local fields L + x Z, `L` (M, N) and Z of its source, into `out`.
-
-    Returns the sum of the log normaliser, and the information.
-    """
-    i, S, c = view.field.edges[e, end], view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
-    for l in range(L.shape[0]):
-        for j in range(rows_of_node(view.rows, i)):
-            out.L[end, l, j] = L[l, j] + x * (S[l, j] - c[l])
-    A = node_terms(view, i, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end])
-    return A, information(view, i, S, c)
-
-
-@lean
-def fill_ends(view, e, L_u, L_v, x, out):
-    """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
-    sums = out.sums[0]
-    sums.A_v = 0.0
-    sums.A_u, h = fill_end(view, e, 0, L_u, x, out)
-    if view.sources[e, 1] >= 0:
-        sums.A_v, h_v = fill_end(view, e, 1, L_v, x, out)
-        h += h_v
-    sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h
-
-
-@lean
-def score(view, e, R_u, R_v):
-    """Slope by edge e whose ends have the residuals `R_u` and `R_v` (M, N)."""
-    source_u, source_v, c, g = view.sources[e, 0], view.sources[e, 1], view.field.centre[e], 0.0
-    N = rows_of_node(view.rows, view.field.edges[e, 0])
-    for t in range(view.field.products.shape[1]):
-        l, k = view.field.products[e, t, 0], view.field.products[e, t, 1]
-        S = view.rows.S[source_u, k, :N]
-        if source_v >= 0:
-            other = view.rows.S[source_v, l, :N]
-            g += centred_pair_dot(R_u[l, :N], S, c[1, l], R_v[k, :N], other, c[0, k])
-        else:
-            g += centred_dot(R_u[l, :N], S, c[1, l])
-    return g
 
 
 @lean
@@ -356,41 +213,6 @@ def follow_in_rows(view, e, old, new):
     else:
         keep(view, e, view.without)
     view.now.w[e] = new
-
-
-@lean
-def keep(view, e, terms):
-    """Make `terms` those of the targets of edge e."""
-    now, sums = view.now, terms.sums[0]
-    for end in range(n_targets(view, e)):
-        u = view.field.edges[e, end]
-        now.A[u] = sums.A_u if end == 0 else sums.A_v
-        N = rows_of_node(view.rows, u)
-        for l in range(terms.L.shape[1]):
-            copy(terms.L[end, l, :N], now.L[u, l, :N])
-            copy(terms.R[end, l, :N], now.R[u, l, :N])
-            copy(terms.C[end, l], now.C[u, l])
-        copy(terms.p[end], now.p[u])
-        copy(terms.v[end], now.v[u])
-
-
-@lean
-def catch_up(view):
-    """Recompute the terms of all nodes, if they do not belong to the view's parameters."""
-    if not is_up_to_date(view):
-        refresh(view)
-
-
-@lean
-def is_up_to_date(view):
-    """Whether the terms of the nodes belong to the view's parameters."""
-    for e in range(view.w.shape[0]):
-        if view.w[e] != view.now.w[e]:
-            return False
-    for i in range(view.b.shape[0]):
-        if view.beta[i] != view.now.beta[i]:
-            return False
-    return True
 
 
 @questions.add_slopes.register(PseudoEdges)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import copy, dot
 from pymc_mrf.kernels.views import weighted_particles as questions
 from pymc_mrf.kernels.views.state_particles import (
@@ -16,7 +17,6 @@ from pymc_mrf.kernels.views.state_particles import (
 from pymc_mrf.kernels.views.weighted_particles import (
     LEAST_CELL,
     TINY,
-    fill_factors,
     fill_product,
     fill_uniform,
     update_probabilities,

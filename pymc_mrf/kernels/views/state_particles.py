@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean, summing
+from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, total
 from pymc_mrf.kernels.views import weighted_particles as questions
 from pymc_mrf.kernels.views.pseudo_rows import fill_scores
@@ -18,7 +19,6 @@ from pymc_mrf.kernels.views.questions import Field, fill_node_tables
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     Neighbours,
-    fill_factors,
     fill_product,
     padded,
     shared,

@@ -14,7 +14,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import factor_log_table, update_factor
 from pymc_mrf.kernels.views import block_edges as blocks
-from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
+from pymc_mrf.kernels.views.exact_edges import TreeEdges, normalise_logs, rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import (
     MonteCarloEdges,
     block_of,
@@ -79,15 +79,10 @@ def take_table_off(whole, view, e, x, log_p):
     """Take the block's table off the pair's log probabilities `log_p`; score and information at 0."""
     field, room, first = whole.field, view.room, view.field.first[e]
     fill_table(field, first, x, room.table)
-    top, mass = -np.inf, 0.0
     for k in range(log_p.shape[0]):
         log_p[k] -= room.table[k]
-        top = max(top, log_p[k])
+    normalise_logs(log_p)
     for k in range(log_p.shape[0]):
-        mass += np.exp(log_p[k] - top)
-    top += np.log(mass)
-    for k in range(log_p.shape[0]):
-        log_p[k] -= top
         room.p[k] = np.exp(log_p[k])
     s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     fill_pair_moments(field, first, x.shape[0], s, n, room, room.score, room.information)

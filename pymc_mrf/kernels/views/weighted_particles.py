@@ -323,13 +323,3 @@ def fill_product(a, b, out):
     """Elementwise product `out` (N,) of `a` and `b` (N,)."""
     for j in range(out.shape[0]):
         out[j] = a[j] * b[j]
-
-
-@lean
-def fill_factors(x, c, out):
-    """exp(x c) of `c` (K K,), divided by its largest entry, into `out` (K K,)."""
-    top = x * c[0]
-    for k in range(1, c.shape[0]):
-        top = max(top, x * c[k])
-    for k in range(c.shape[0]):
-        out[k] = np.exp(x * c[k] - top)

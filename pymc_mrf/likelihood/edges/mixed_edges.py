@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
-from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField, rank_two
+from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0

@@ -13,6 +13,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
+from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
@@ -74,7 +75,7 @@ class PseudoEdges(EdgeEngine):
         """Recompute all local fields."""
         # one kernel for both: another takes half a second to compile
         forget_terms(self.view)
-        pseudo_edges.catch_up(self.view)
+        catch_up(self.view)
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
@@ -122,7 +123,7 @@ class PseudoEdges(EdgeEngine):
 
     def remember(self) -> None:
         """Keep the covariances and variances at the present parameters."""
-        pseudo_edges.catch_up(self.view)  # after a rejection
+        catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active, prior, step, n_steps, rng, enters):

@@ -2,7 +2,7 @@
 
 The place is found from the data alone: draws under a vague spike-and-slab prior, by the likelihood itself,
 from the pseudo-likelihood estimate on. It need not be the mean of the posterior; it has to be near it in
-units of the data's sampling error, which `kernels.monte_carlo_edges` tells by the weights.
+units of the data's sampling error, which `kernels.views.weighted_sample` tells by the weights.
 """
 
 from dataclasses import dataclass, replace

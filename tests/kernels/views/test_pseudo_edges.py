@@ -13,7 +13,7 @@ from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
-from pymc_mrf.kernels.views import enumerated_field, pseudo_edges, pseudo_rows
+from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.marks import slow
@@ -147,7 +147,7 @@ def test_node_terms(family, n, rng):
     view, F = engine.view, engine.view.field.features[0]
     (M, K), N, rows = F.shape, view.rows.T.shape[-1], view.rows
     engine.go_to(np.zeros(5), rng.normal(size=len(view.b)))
-    pseudo_edges.refresh(view)
+    pseudo_terms.refresh(view)
     different, counts = np.unique(x, axis=0, return_counts=True)
     order = np.argsort(counts > 1, kind="stable")
     x, counts = different[order], counts[order]
