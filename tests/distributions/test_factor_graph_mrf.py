@@ -119,6 +119,7 @@ def test_shapes_of_draws_and_rows_of_their_own():
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_impossible_draws_are_refused():
     """No configuration of this field is possible. Numba has compiled its draws for the test above."""
     tables = [np.full_like(TABLES[0], -np.inf), *TABLES[1:]]

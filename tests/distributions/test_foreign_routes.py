@@ -117,6 +117,7 @@ def test_gradients_do_not_exist(build):
 
 
 @pytest.mark.parametrize("build", MESSAGES)
+@pytest.mark.ordinary("grouped")
 def test_what_does_not_move_the_guarded_variable_is_let_through(build):
     model = build()
     with model:

@@ -111,6 +111,7 @@ def test_draws_outside_of_the_cone_are_nan():
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_compiled_functions_are_those_of_python():
     x, op = holes(rows(6)), LogDensityOfSeen(GRAPH)
     out = op(x, WEIGHT[None], DIAGONAL[None], MEAN[None])

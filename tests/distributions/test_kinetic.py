@@ -93,6 +93,7 @@ def test_parameters_of_each_row(name, rng):
 
 
 @pytest.mark.parametrize("links", [[], [(0, 1)]], ids=["arrows", "and a link"])
+@pytest.mark.ordinary("and a link")
 def test_draws_are_those_of_the_series(links):
     """All series of three rows, the first of which is given but for one cell."""
     graph = pmrf.LaggedGraph(range(2), [(0, 0), (1, 0), (0, 1)], links=links)

@@ -130,6 +130,7 @@ def test_draws_outside_of_the_cone_are_nan():
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_compiled_functions_are_those_of_python():
     x = rows(5)
     values = [pm.logp(field(), x), field(rng=pt.random.shared_rng(seed=1))]

@@ -23,6 +23,7 @@ PACKAGE = Path(_numba.__file__).parents[1]
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_values_and_gradients_are_those_of_python(rng):
     """All Ops of log densities, by themselves: other tests check the same Ops and more in Python."""
     graph = PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0), (2, 3)])

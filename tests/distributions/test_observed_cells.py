@@ -204,6 +204,7 @@ def test_log_probabilities_that_are_asked_for_by_name_are_given():
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
 @pytest.mark.filterwarnings("ignore:Passing `log_likelihood` via")
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.ordinary("pseudo")
 def test_sampling_goes_on(likelihood):
     x = data("boltzmann")
     model = observed_model({"boltzmann": x}, likelihood)

@@ -26,6 +26,7 @@ def x(rng):
 
 @pytest.mark.parametrize("bias_sd", [slow(np.inf), 0.5])
 @pytest.mark.parametrize("family", STATES)
+@pytest.mark.ordinary("ising-0.5")
 def test_joint_estimate_is_the_minimum(x, family, bias_sd):
     states = np.array(STATES[family])
     penalties = [0.1, 0.02]

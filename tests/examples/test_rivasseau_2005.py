@@ -11,6 +11,7 @@ from examples.rivasseau_2005 import equal_time, marginal_error, noisy_or, tree_p
 from tests.statistics import ALPHA
 
 
+@pytest.mark.slow
 def test_tree_partition_tables(tmp_path, figures):
     plt.switch_backend("Agg")
     tree_partition_tables.main(["--output", str(tmp_path)])
@@ -156,6 +157,7 @@ def test_parallel_propagation_is_exact_on_a_tree():
 
 
 @pytest.mark.parametrize("method", noisy_or.SAMPLERS)
+@pytest.mark.slow
 def test_samplers_of_networks_approach_the_exact_marginals(method, rng):
     field = noisy_or.network(8, 3, 0.3, rng)
     sampler = noisy_or.Sampler(field, method, rng)

@@ -7,6 +7,7 @@ from examples import calibration, scaling
 
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
+@pytest.mark.slow
 def test_calibration(tmp_path, figures):
     size = ["--replicates", "2", "--tune", "10", "--cases", "exact edges", "control"]
     store = tmp_path / "store"
@@ -28,6 +29,7 @@ def test_all_steps_are_calibrated():
     assert steps and [name for name in steps if name not in named] == []
 
 
+@pytest.mark.slow
 def test_ranks_of_truths():
     rng = np.random.default_rng(1)
     assert calibration.rank(np.array([1.0, 2.0, 3.0]), 2.5, rng) == 2

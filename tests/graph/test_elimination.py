@@ -110,6 +110,7 @@ def test_factors_go_to_cliques_that_contain_them(rng):
     assert sorted(tree.factor_order) == list(range(10))
 
 
+@pytest.mark.slow
 def test_a_large_tree_has_the_tables_of_its_edges():
     graph = builders.binary_tree(12)
     tree = junction_tree(graph, 2)

@@ -243,6 +243,7 @@ def n_calls(function):
 
 
 @pytest.mark.parametrize("method", ["paper", "pockets"])
+@pytest.mark.ordinary("paper")
 def test_work_is_linear_on_sparse_graphs(method):
     def work(side):
         graph = nx.grid_2d_graph(side, side)

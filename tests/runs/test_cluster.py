@@ -218,6 +218,7 @@ def test_one_process_compiles_and_others_wait(tmp_path):
         pass  # it is compiled: nobody waits
 
 
+@pytest.mark.slow
 def test_other_versions_on_workers_are_told(client, model, monkeypatch):
     monkeypatch.setattr("pymc_mrf.runs.fingerprint.version", lambda name: "9")
     with pytest.raises(ParallelSamplingError, match=r"has other packages: .*numpy \(9 in the store"):

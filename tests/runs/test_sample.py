@@ -196,6 +196,7 @@ def test_pieces_are_few_and_tile_the_chain(prepared, uninterrupted, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_what_was_written(prepared, uninterrupted, tmp_path, monkeypatch):
     plan = plan_of(prepared, tmp_path)
     count, sync = itertools.count(1), os.fsync
@@ -280,6 +281,7 @@ def test_a_killed_worker_is_told_of_and_the_others_write(prepared, tmp_path, mon
     assert all(Store(str(tmp_path)).head(chain).n > 0 for chain in range(2))
 
 
+@pytest.mark.slow
 def test_a_failing_chain_says_why(prepared, tmp_path, monkeypatch):
     def fail(self, *args):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -18,7 +18,7 @@ from tests.marks import slow
 from tests.steps.cases import CASES, model_of, values_of
 
 # one of each kind of state; the others are forked in the slow tests
-FORKED = {"pseudo groups", "particle edges", "exact Langevin", "exact exchange", "latent field at once"}
+FORKED = {"pseudo groups", "particle edges", "exact exchange", "latent field at once"}
 # for the slow tests: other cases move as these do, over views that compile faster
 LARGE = {
     "Monte Carlo groups", "moller", "particle edges of many states", "mixed edges", "mixed pseudo edges",
@@ -142,12 +142,10 @@ def test_forked_processes_draw_the_same(name):
     "stripped beta",
     "exact edges",
     "particle edges",
-    "exact jumps",
     "particle Langevin",
     "exact exchange",
     "latent field by trees",
     "cells of series",
-    "Gaussian cells",
     "communities",
     "hyperparameters",
 )

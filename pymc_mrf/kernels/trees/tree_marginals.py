@@ -21,7 +21,7 @@ from pymc_mrf.kernels.trees.tree_sampling_log import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_sampling_tile import TileScaled, seeded_uniforms, tile_scaled
 
 
-class Marginals(NamedTuple):
+class TreeMarginals(NamedTuple):
     """Marginals of the nodes of a block, `pi` (p, K) or (p, K, T), and sums over sweeps.
 
     The sums are `node_sum` (d, K, m) and `edge_sum` (r, K, K, m).
@@ -51,13 +51,13 @@ def sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_s
     p, m = len(forest.nodes), len(x)
     if form == "log":
         logs = chain_messages(potentials, p)
-        marginals = Marginals(np.empty(logs.nu.shape), node_sum, edge_sum)
+        marginals = TreeMarginals(np.empty(logs.nu.shape), node_sum, edge_sum)
         for c in range(m):
             sweep(x[c], logs, marginals, forest, n_sweeps, c, rng)
         return
     tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng))
     z = x.T.astype(np.uint8, order="C")
-    sweep(z, tile, Marginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
+    sweep(z, tile, TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
     x[:] = z.T
 
 

@@ -186,6 +186,7 @@ def test_one_exact_jump_leaves_the_conditional_invariant(rng):
 
 
 @pytest.mark.parametrize("with_density", [True, False])
+@pytest.mark.slow
 def test_the_density_of_the_proposal_matters(with_density, rng):
     """Negative control: the twin without q(a) in eq. (8) has another stationary distribution."""
     field, _ = exact_case((0, 1))

@@ -251,6 +251,7 @@ def test_compiled_equals_python(n_states, rng):
     np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.slow
 def test_large_grid_and_large_tree_agree_with_known_values():
     # without fields, an Ising tree has log Z = d log 2 + sum log cosh J
     graph = builders.binary_tree(12)

@@ -297,6 +297,7 @@ def test_shares_of_states_that_are_all_but_impossible(family, sign, rng):
 
 
 @pytest.mark.parametrize("count", [0.0, 7.0])
+@pytest.mark.ordinary("0.0")
 def test_slices_along_a_line_of_biases(count, rng):
     """Of a binary node, in its second state in `count` of 40 rows, with probability 0.3 at bias 0."""
     line = particle_biases.Line(0, np.ones(1), np.array([0.0, 1.0]), np.array([0.7, 0.3]), count, 40.0)

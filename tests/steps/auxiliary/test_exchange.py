@@ -38,6 +38,7 @@ def log_posterior(J, x=X, sd=1.0):
 EXACT = quadrature(log_posterior, np.linspace(-1.5, 2.0, 1001))
 
 
+@pytest.mark.slow
 def test_shared_coupling_has_the_exact_posterior():
     model = shared_coupling()
     step = Exchange(model.free_RVs, model=model)

@@ -113,7 +113,8 @@ def noisy_or(x, likelihood="particles"):
     return model
 
 
-@pytest.mark.parametrize("auxiliary", ["exact", slow("gibbs")])
+@pytest.mark.parametrize("auxiliary", ["exact", "gibbs"])
+@pytest.mark.slow
 def test_impossible_combinations(auxiliary):
     x = np.array([[0, 0, 0, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]] * 2)
     model = noisy_or(x)

@@ -107,6 +107,7 @@ def test_particles_that_lag_behind(messages, monkeypatch):
     assert "Try n_sweeps=12" in said
 
 
+@pytest.mark.slow
 def test_a_step_that_never_moves(messages):
     """One group, no new ones, and values proposed outside (0, 1) only."""
     x = agreement_data(50, seed=1)

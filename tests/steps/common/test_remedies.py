@@ -114,7 +114,6 @@ def recommended(message):
     "covariate-small",
     "biases_of_something_else-wide",
     "discrete-small",
-    "hidden_parent-wide",
     "difference-wide",
 )
 def test_no_refusal_recommends_what_is_refused(make, graph):

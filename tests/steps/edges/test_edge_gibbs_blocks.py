@@ -124,6 +124,7 @@ def test_random_biases(likelihood, small_samples):
 
 
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+@pytest.mark.slow
 def test_missing_cells_and_hyperparameters():
     """`pm.sample` finds the steps; the probability of edges is drawn from blocks, not from entries."""
     x = np.ma.masked_array(states(40, [3, 3]), mask=False)

@@ -150,6 +150,7 @@ def test_one_row_with_everything_random():
     assert (w[..., 2] ** 2 < np.exp(log_diagonal.sum(axis=2))).all()
 
 
+@pytest.mark.slow
 def test_an_edge_that_cannot_be_absent():
     """Of four measurements in a ring, where one edge holds the precision positive definite."""
     kinds = pmrf.ColumnKinds(tuple("abcd"), ("ordinal",) + ("continuous",) * 3, (2, 0, 0, 0))

@@ -54,6 +54,7 @@ def test_all_structures_of_four_nodes(n, m):
     assert np.abs((w != 0).mean(axis=(0, 1)) - other.inclusion).max() > 3 * ERROR
 
 
+@pytest.mark.slow
 def test_random_biases():
     edges = [tuple(e) for e in TRIANGLE.edges]
     x = boltzmann_data(60, 3, edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))

@@ -9,7 +9,6 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.marks import slow
 from tests.reference.spike_and_slab import (
     field_log_likelihood,
     structure_posterior,
@@ -38,17 +37,17 @@ from tests.steps.edges.state_models import (
     [
         ("mixed", "exact"),
         ("agreement", "pseudo"),
-        slow("own scores", "pseudo"),
-        slow("potts", "exact"),
-        slow("mixed", "pseudo"),
-        slow("scores", "exact"),
-        slow("scores", "pseudo"),
-        slow("own scores", "exact"),
-        slow("potts", "pseudo"),
-        slow("agreement", "exact"),
+        ("own scores", "pseudo"),
+        ("potts", "exact"),
+        ("mixed", "pseudo"),
+        ("scores", "exact"),
+        ("scores", "pseudo"),
+        ("own scores", "exact"),
+        ("potts", "pseudo"),
+        ("agreement", "exact"),
     ],
 )
-@pytest.mark.ordinary("agreement-pseudo")
+@pytest.mark.slow
 def test_all_structures_of_four_nodes(kind, likelihood):
     family = FAMILIES[kind]
     b = node_parameters(family, 4)

@@ -110,6 +110,7 @@ def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch
 
 
 @pytest.mark.parametrize("distance", [0.0, 3.0])
+@pytest.mark.slow
 def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, monkeypatch):
     """By `diagnose` with the model; the draws here are of a normal approximation of the posterior."""
     (x, found), rng = case(0), np.random.default_rng(0)

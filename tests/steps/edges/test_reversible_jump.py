@@ -63,6 +63,7 @@ def draws_of(model, steps, names, n_draws, tune=300, n_chains=2, seed=1):
     return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
 
 
+@pytest.mark.slow
 def test_exact_jumps_and_values_of_four_nodes():
     x = boltzmann_data(80, seed=1)
     model = fixed_bias_model(x)

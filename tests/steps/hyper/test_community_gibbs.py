@@ -189,6 +189,7 @@ def test_steps_are_assigned():
     assert [value.name for value in outside[CommunityGibbs]] == ["z"]
 
 
+@pytest.mark.slow
 def test_sampling_with_edges():
     with field_model() as model:
         idata = pm.sample(20, tune=20, random_seed=1, compute_convergence_checks=False, **SAMPLE)

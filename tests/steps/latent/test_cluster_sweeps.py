@@ -115,6 +115,7 @@ def test_clusters_are_chosen_where_they_move_further(J, sd, better):
 
 
 @pytest.mark.parametrize("family", [pmrf.Ising, pmrf.BoltzmannMachine])
+@pytest.mark.ordinary("Ising")
 def test_couplings_of_either_sign(family):
     rng = np.random.default_rng(2)
     J = np.multiply([1.0, -1.0, 1.0, 1.0] * 3, rng.uniform(0.3, 1.5, 12))
