@@ -5,7 +5,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-# what is imported is compiled then, which is a part of what is installed
+# without bytecode, which takes longer than the rest and of which the demonstration needs little
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile
 OLDEST := .venv-oldest
 OLD_TESTS := tests/kernels/test_jit.py tests/runs/test_pymc_names.py tests/test_package.py
@@ -37,6 +37,7 @@ $(VENV)/demo: pyproject.toml
 
 $(VENV)/base: $(VENV)/demo
 	$(INSTALL) --editable '.[dev]'
+	-$(RUN) -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib
 	@touch $@
 
 # pip takes the newest of what is allowed, uv the oldest that has a wheel
