@@ -150,6 +150,7 @@ def test_no_draw_with_one_cluster_is_told(rng):
     assert found.loc[1, "bayes_factor"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_random_rate_is_averaged(rng):
     with pm.Model(coords={"node": list("abc")}) as model:
         rate = pm.Uniform("rate", 0.5, 4.0)

@@ -230,6 +230,7 @@ def test_set_data(x, message):
             pmrf.EdgeGibbs([w])
 
 
+@pytest.mark.slow
 def test_other_models_of_pymc():
     """`pm.do` takes the edges from the sampler; `pm.observe` gives a field its data."""
     with pm.do(model_of(X), {"w": np.zeros(P)}) as model:

@@ -33,6 +33,7 @@ def test_density_of_every_partition(n, rng):
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_draws_follow_the_chinese_restaurant(rng):
     n, alpha = 4, 1.3
     x = DirichletProcess.dist(alpha, pm.Beta.dist(2.0, 5.0), shape=n)

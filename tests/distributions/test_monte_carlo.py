@@ -33,6 +33,7 @@ def model_of(likelihood, own_scores=False):
 
 
 @pytest.mark.parametrize("own_scores", [False, True])
+@pytest.mark.ordinary("False")
 def test_log_density_and_gradient_up_to_a_constant(own_scores):
     points = [
         {"w": rng.normal(NEAR[:6], 0.2), "b": rng.normal(NEAR[6:], 0.2)}

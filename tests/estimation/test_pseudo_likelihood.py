@@ -9,7 +9,6 @@ from pymc_mrf.estimation.pseudo_likelihood import of_few_rows, of_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import pseudo_likelihood as naive
 from tests.statistics import Z
@@ -75,8 +74,9 @@ def test_one_edge_has_a_closed_form(rng):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_states"), [slow("agreement", 2), ("boltzmann", 2), slow("ordinal", (3, 2, 3, 2))]
+    ("name", "n_states"), [("agreement", 2), ("boltzmann", 2), ("ordinal", (3, 2, 3, 2))]
 )
+@pytest.mark.slow
 def test_standard_errors_match_simulation(name, n_states, rng):
     family = get_family(name, n_states)
     eta, b = np.array([1.0, 0.5, -0.5, 0.3, 0.8]), np.array([0.2, -0.3, 0.1, 0.0])

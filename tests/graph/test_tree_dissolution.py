@@ -74,6 +74,7 @@ def test_places_in_the_queue_are_kept_up_to_date(rng):
     ("n", "density", "backtrack", "thesis"),
     [(100, 0.1, True, 5), (100, 0.1, False, 6), (100, 0.5, True, 14), (100, 0.5, False, 14)],
 )
+@pytest.mark.ordinary("100-0.5-True-14", "100-0.1-False-6")
 def test_means_of_table_6_2(n, density, backtrack, thesis):
     rng = np.random.default_rng(6)
     for _ in range(3):

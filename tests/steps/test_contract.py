@@ -22,7 +22,7 @@ FORKED = {"pseudo groups", "particle edges", "exact exchange", "latent field at 
 # for the slow tests: other cases move as these do, over views that compile faster
 LARGE = {
     "Monte Carlo groups", "moller", "particle edges of many states", "mixed edges", "mixed pseudo edges",
-    "mixed cells",
+    "mixed cells", "tables of edges", "particle jumps", "particle Langevin",
 }  # fmt: skip
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
 
@@ -142,7 +142,6 @@ def test_forked_processes_draw_the_same(name):
     "stripped beta",
     "exact edges",
     "particle edges",
-    "particle Langevin",
     "exact exchange",
     "latent field by trees",
     "cells of series",

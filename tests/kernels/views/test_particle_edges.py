@@ -456,6 +456,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
 
 @BINARY_AND_MORE
 @pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.ordinary("True-binary", "False-binary")
 def test_joint_moves_carry_particles_along(family, moves_biases, rng):
     engine, w, b = engine_with_particles(rng, family, m=512, moves_biases=moves_biases)
     engine.view.w[:], engine.view.b[:] = w, b

@@ -96,6 +96,7 @@ def test_grid_is_within_its_error_of_the_junction_tree(arguments, points):
     assert off > Z
 
 
+@pytest.mark.slow
 def test_grid_has_the_symmetries_and_the_limits_of_the_field():
     grid = simulated(*POTTS)
     t, field = 0.8, np.array([0.3, -0.2, 0.1])

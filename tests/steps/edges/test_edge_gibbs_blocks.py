@@ -30,7 +30,8 @@ def exact_posterior(x, n_states, graph, likelihood="exact", bias=None, p=0.4, lo
     )
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", slow("exact"), slow("monte-carlo")])
+@pytest.mark.parametrize("likelihood", ["pseudo", "exact", "monte-carlo"])
+@pytest.mark.slow
 def test_all_structures_of_three_nodes(likelihood, small_samples):
     n_states = [3, 2, 2]
     x, bias, blocks = states(60, n_states), BIAS, [2, 1, 2]

@@ -56,6 +56,7 @@ def few_data():
     return sample(agreement_model(agreement_data(60, seed=1)), n_particles=600)
 
 
+@pytest.mark.slow
 def test_posterior_of_few_data_is_close_to_exact():
     assert excess(few_data(), grouped_posterior(agreement_data(60, seed=1), EDGES, 1.0)) < 0
 

@@ -11,7 +11,6 @@ from scipy.stats import multivariate_normal, norm
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.latent.latent_imputed import Imputed, can_be_drawn
-from tests.marks import slow
 from tests.statistics import Z
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -31,7 +30,8 @@ def chain(model, n):
     return step, {name: np.array([draw[name] for draw in found]) for name in point}
 
 
-@pytest.mark.parametrize("sigma", [0.01, slow(1.0)])
+@pytest.mark.parametrize("sigma", [0.01, 1.0])
+@pytest.mark.slow
 def test_posterior_is_that_of_enumeration(sigma):
     """Also where an entry would determine its state, and the state the entry."""
     y = np.ma.masked_array([-0.9, 0.0, 0.4, 0.0], MISSING)

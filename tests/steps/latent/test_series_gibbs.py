@@ -43,6 +43,7 @@ def fillings(z, cells, cards):
         slow("exact", False, id="exact-alike"),
     ],
 )
+@pytest.mark.ordinary("pseudo-own parameters")
 def test_cells_given_the_parameters(kind, rows_differ, rng):
     """Means and all products of pairs of cells, of an ordinal field with two lags."""
     links = [] if kind == "arrows" else [(0, 2)]
