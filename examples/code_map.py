@@ -33,8 +33,9 @@ LAYERS = (
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
 AREAS = {
     "Monte Carlo likelihood": "kernels:monte_carlo_* kernels:sample_sums kernels:weighted_sample "
-    "kernels:log_partition_by_sample likelihood:monte_carlo_* likelihood:reference* likelihood:sampled_field distributions:monte_carlo "
-    "distributions:log_partition_by_sample steps:monte_carlo_gibbs",
+    "kernels:log_partition_by_sample likelihood:monte_carlo_* likelihood:reference* "
+    "likelihood:sampled_field distributions:monte_carlo distributions:log_partition_by_sample "
+    "steps:monte_carlo_gibbs",
     "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* distributions:kinetic* "
     "graph:lagged fields:series steps:series_gibbs steps:conditional_gibbs analysis:forecast",
     "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks kernels:table_blocks "
@@ -48,11 +49,13 @@ AREAS = {
     "Chen & Welling": "kernels:persistent_langevin kernels:reversible_jump likelihood:chen_welling "
     "likelihood:uncentred_edges steps:chen_welling steps:feature_step steps:persistent_langevin "
     "steps:reversible_jump",
-    "EdgeGibbs": "kernels:edge_moves kernels:hamiltonian kernels:particle_joint kernels:particle_biases "
-    "kernels:questions kernels:noise kernels:exact_edges kernels:split_field kernels:enumerated_field "
-    "kernels:pseudo_edges kernels:pseudo_rows kernels:pseudo_terms kernels:shared_edges "
-    "kernels:particle_edges kernels:binary_pairs kernels:state_pairs kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling likelihood:edge_engine "
-    "likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges likelihood:columns steps:edge_*",
+    "EdgeGibbs": "kernels:edge_moves kernels:hamiltonian kernels:particle_joint "
+    "kernels:particle_biases kernels:questions kernels:noise kernels:exact_edges kernels:split_field "
+    "kernels:enumerated_field kernels:pseudo_edges kernels:pseudo_rows kernels:pseudo_terms "
+    "kernels:shared_edges kernels:particle_edges kernels:binary_pairs kernels:state_pairs "
+    "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling "
+    "likelihood:edge_engine likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges "
+    "likelihood:columns steps:edge_*",
     "StrippedBeta": "likelihood:stripped_beta steps:stripped_beta",
     "AuxiliaryVariableMH": "kernels:auxiliary_* steps:auxiliary_variable",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups kernels:group_labels "
@@ -71,9 +74,10 @@ AREAS = {
     "graph:spanning_trees graph:tying_factors",
     "path": "likelihood:*path* likelihood:*grid* distributions:path* kernels:coupling_path "
     "analysis:path_checks",
-    "simulation": "kernels:*gibbs kernels:swendsen_wang kernels:coupling_from_the_past kernels:cell_blocks "
-    "kernels:*_counts kernels:packed_states kernels:random_lanes kernels:word_vectors fields:simulation fields:tree_simulation "
-    "fields:perfect fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:two_starts "
+    "simulation": "kernels:*gibbs kernels:swendsen_wang kernels:coupling_from_the_past "
+    "kernels:cell_blocks kernels:*_counts kernels:packed_states kernels:random_lanes "
+    "kernels:word_vectors fields:simulation fields:tree_simulation fields:perfect "
+    "fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:two_starts "
     "fields:monte_carlo",
     "adjusted pseudo-likelihood": "likelihood:adjusted_pseudo distributions:adjusted_pseudo",
     "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse",
