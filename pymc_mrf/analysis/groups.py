@@ -99,8 +99,8 @@ def hierarchical_candidates(similarity: np.ndarray, max_groups: int) -> np.ndarr
 def minimise_expected_vi(labels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Search the grouping with the smallest mean variation of information to the rows of `labels`.
 
-    All starts are improved on some of the rows, and the best on all: on 2,000 groupings of 279 edges that
-    takes a quarter of the time of improving each on all rows, and finds the same.
+    All starts are improved on some of the rows, and the best of them on all: on 2,000 groupings of 279 edges
+    that takes less than half of the time of improving each on all rows, and finds the same.
 
     Parameters
     ----------
@@ -137,8 +137,10 @@ def minimise_expected_vi(labels: np.ndarray, rng: np.random.Generator) -> tuple[
 
     some = np.ascontiguousarray(labels[:: -(-len(labels) // SEARCHED_ROWS)])
     groupings = np.unique(rank_labels(np.concatenate(starts)), axis=0)
-    best = groupings[np.argmin([improve(grouping, some) for grouping in groupings])]
-    return best, improve(best, labels)
+    expected = [improve(grouping, some) for grouping in groupings]
+    best = groupings[np.argsort(expected, kind="stable")[:STARTS_PER_FAMILY]]
+    expected = [improve(grouping, labels) for grouping in best]
+    return best[np.argmin(expected)], min(expected)
 
 
 def group_labels(idata: xr.DataTree, var_name: str, *, group: str = "posterior") -> xr.DataArray:
@@ -216,8 +218,8 @@ def point_grouping(idata: xr.DataTree, var_name: str, *, group: str = "posterior
     Starting points are the best, by the lower bound of Wade & Ghahramani (2018), of all sampled
     groupings and of the cuts of average- and complete-linkage trees, besides the two trivial
     groupings. From each of them single items are moved greedily under the expectation itself, as
-    by Dahl, Johnson & Müller (2022), over some of the draws; then, from the best, over all. The result is
-    a local minimum, the same for the same draws.
+    by Dahl, Johnson & Müller (2022), over some of the draws; then, from the best of what is found, over all.
+    The result is a local minimum, the same for the same draws.
 
     Parameters
     ----------

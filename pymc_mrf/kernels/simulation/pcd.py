@@ -22,6 +22,6 @@ def regularised_covariance(statistics: np.ndarray, spread: np.ndarray) -> np.nda
 
     That keeps the matrix invertible when all particles agree on a statistic.
     """
-    covariance = np.atleast_2d(np.cov(statistics, rowvar=False, bias=True))
+    covariance = np.atleast_2d(np.cov(statistics.T, bias=True))
     np.fill_diagonal(covariance, np.maximum(1.05 * np.diagonal(covariance), spread))
     return covariance

@@ -55,7 +55,7 @@ def sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_s
         for c in range(m):
             sweep(x[c], logs, marginals, forest, n_sweeps, c, rng)
         return
-    tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng))
+    tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng, m))
     z = x.T.astype(np.uint8, order="C")
     sweep(z, tile, TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
     x[:] = z.T

@@ -54,13 +54,14 @@ def sweep_potentials(x, potentials, forest, n_sweeps, rng):
         sweep_chains(x, chain_messages(potentials, len(forest.nodes)), forest, n_sweeps, rng)
         return
     form, edges, nodes = potentials
-    uniforms = seeded_uniforms(rng)
-    for start in range(0, len(x), TILE):
-        rows = x[start : start + TILE]
-        z = rows.T.astype(np.uint8, order="C")
-        messages = TILES[form](edges, nodes, len(forest.nodes), len(rows), uniforms)
-        sweep(z, messages, forest, n_sweeps, start, rng)
-        rows[:] = z.T
+    uniforms = seeded_uniforms(rng, TILE)
+    whole = len(x) // TILE * TILE
+    for first, rows in ((0, x[:whole]), (whole, x[whole:])):
+        if len(rows):
+            T = min(len(rows), TILE)
+            messages = TILES[form](edges, nodes, len(forest.nodes), T, uniforms)
+            z = np.empty((x.shape[1], T), dtype=np.uint8)
+            sweep_tiles(rows, z, messages, forest, n_sweeps, first, rng)
 
 
 def chain_messages(potentials: Potentials, p: int) -> Any:
@@ -104,6 +105,20 @@ def sweep(z, messages, forest, n_sweeps, row, rng):
         for b in forest.visits:
             filter_block(messages, z, forest, b, row)
             draw_block(messages, z, forest, b, rng)
+
+
+@jit
+def sweep_tiles(x, z, messages, forest, n_sweeps, first, rng):
+    """Move the rows of `x` (k T, d), chains from number `first` on, T at once in `z` (d, T)."""
+    d, T = z.shape
+    for start in range(0, x.shape[0], T):
+        for c in range(T):
+            for i in range(d):
+                z[i, c] = x[start + c, i]
+        sweep(z, messages, forest, n_sweeps, first + start, rng)
+        for c in range(T):
+            for i in range(d):
+                x[start + c, i] = z[i, c]
 
 
 @jit

@@ -17,11 +17,11 @@ TILE = 64
 """Chains moved together."""
 
 BUFFER = 8 * TILE
-"""Uniform random numbers made at once."""
+"""Uniform random numbers made at once, at least."""
 
 
 class Uniforms(NamedTuple):
-    """Uniform random numbers: `u` (BUFFER,), of which `used` (1,) are used; `state` of `random_lanes`."""
+    """Uniform random numbers: `u` (n,), of which `used` (1,) are used; `state` of `random_lanes`."""
 
     u: np.ndarray
     used: np.ndarray
@@ -51,11 +51,12 @@ class TileScaled(NamedTuple):
     total: np.ndarray
 
 
-def seeded_uniforms(rng: np.random.Generator) -> Uniforms:
-    """Numbers that are made when they are needed, from generators seeded by `rng`."""
+def seeded_uniforms(rng: np.random.Generator, T: int) -> Uniforms:
+    """Numbers for T chains, made when they are needed, from generators seeded by `rng`."""
     state = np.empty(STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
-    return Uniforms(np.empty(BUFFER), np.full(1, BUFFER), state)
+    n = max(BUFFER, -(-T // LANES) * LANES)
+    return Uniforms(np.empty(n), np.full(1, n), state)
 
 
 def tile_odds(ratio: np.ndarray, base: np.ndarray, p: int, T: int, uniforms: Uniforms) -> TileOdds:
@@ -72,8 +73,8 @@ def tile_scaled(psi: np.ndarray, phi: np.ndarray, p: int, T: int, uniforms: Unif
 def take_uniform(uniforms, n):
     """Return the position of the next `n` unused numbers, all filled anew if need be."""
     u, used = uniforms.u, uniforms.used
-    if used[0] + n > BUFFER:
-        for start in range(0, BUFFER, LANES):
+    if used[0] + n > u.shape[0]:
+        for start in range(0, u.shape[0], LANES):
             for lane in range(LANES):
                 u[start + lane] = unit_interval(next_word(uniforms.state, lane))
         used[0] = 0

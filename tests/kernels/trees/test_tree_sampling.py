@@ -32,7 +32,7 @@ def filtered(form, z, edge_tables, node_tables, forest, graph, b, is_single):
     if form == "log" or is_single:
         messages = tree_sampling.chain_messages(potentials, len(forest.nodes))
     else:
-        uniforms = tree_sampling_tile.seeded_uniforms(np.random.default_rng(1))
+        uniforms = tree_sampling_tile.seeded_uniforms(np.random.default_rng(1), 1)
         messages = tree_sampling.TILES[form](edges, nodes, len(forest.nodes), 1, uniforms)
         z = z[:, None].astype(np.uint8)
     messages[0][:] = np.nan  # other blocks are not looked at
@@ -157,6 +157,17 @@ def test_marginals_of_a_tree_are_exact_in_every_sweep(form, rng):
         np.testing.assert_allclose(edge_sum[..., c] / 3, edges, atol=1e-13)
 
 
+def test_more_chains_than_random_numbers_are_made_at_once(rng):
+    graph, n = PairwiseGraph(range(5), [(3, 0), (3, 1), (2, 3), (4, 2)]), 2 * tree_sampling_tile.BUFFER
+    tables = random_tables(graph, 2, rng)
+    x, node_sum, edge_sum = np.zeros((n, 5), np.int8), np.zeros((5, 2, n)), np.zeros((4, 2, 2, n))
+    add_marginals(
+        "scaled", x, *tables, forest_arrays(graph, [range(5)]), graph, 1, rng, node_sum, edge_sum
+    )
+    index = enumeration.configuration_index(x[n // 2 :], 2)
+    assert_frequencies(np.bincount(index, minlength=32), enumeration.probabilities(graph.edges, *tables))
+
+
 @pytest.mark.parametrize("form", MARGINALS)
 def test_marginals_given_the_outside_equal_enumeration(form, rng):
     tables = random_tables(GRAPH, 2, rng)
@@ -273,7 +284,7 @@ def test_compiled_equals_python_and_repeats(form, n_chains, rng, monkeypatch):
     runs = []
     for interpreted in (False, True, False):
         if interpreted:
-            for kernel in ("sweep", "sweep_chains"):
+            for kernel in ("sweep", "sweep_tiles", "sweep_chains"):
                 monkeypatch.setattr(tree_sampling, kernel, getattr(tree_sampling, kernel).py_func)
         x = start.copy()
         sweep(form, x, tables[0], tables[1][None], forest, GRAPH.arrays, 2, np.random.default_rng(1))
