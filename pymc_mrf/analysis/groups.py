@@ -128,19 +128,19 @@ def minimise_expected_vi(labels: np.ndarray, rng: np.random.Generator) -> tuple[
         kernels.vi_lower_bound(candidates, similarity, bound)
         starts.append(candidates[np.argsort(bound, kind="stable")[:STARTS_PER_FAMILY]])
 
-    def improve(grouping: np.ndarray, rows: np.ndarray) -> float:
+    def improve_all(groupings: np.ndarray, rows: np.ndarray) -> np.ndarray:
         members = np.empty_like(rows)
         start = np.empty((len(rows), n_groups + 1), dtype=np.int32)
         kernels.members_by_group(rows, members, start)
-        kernels.reassign_greedily(grouping, rows, members, start, rng)
-        return float(vi_rows(grouping, labels).mean())
+        for grouping in groupings:
+            kernels.reassign_greedily(grouping, rows, members, start, rng)
+        return np.array([vi_rows(grouping, labels).mean() for grouping in groupings])
 
     some = np.ascontiguousarray(labels[:: -(-len(labels) // SEARCHED_ROWS)])
     groupings = np.unique(rank_labels(np.concatenate(starts)), axis=0)
-    expected = [improve(grouping, some) for grouping in groupings]
-    best = groupings[np.argsort(expected, kind="stable")[:STARTS_PER_FAMILY]]
-    expected = [improve(grouping, labels) for grouping in best]
-    return best[np.argmin(expected)], min(expected)
+    best = groupings[np.argsort(improve_all(groupings, some), kind="stable")[:STARTS_PER_FAMILY]]
+    expected = improve_all(best, labels)
+    return best[np.argmin(expected)], float(expected.min())
 
 
 def group_labels(idata: xr.DataTree, var_name: str, *, group: str = "posterior") -> xr.DataArray:
