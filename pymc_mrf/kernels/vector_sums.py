@@ -169,3 +169,10 @@ def copy(source, target):
     """Copy `source` (N,) to `target` (N,), as slices do, but for them numba allocates memory."""
     for j in range(target.shape[0]):
         target[j] = source[j]
+
+
+@part
+def add_multiple(factor, source, target):
+    """Add `factor` times `source` (N,) to `target` (N,)."""
+    for j in range(target.shape[0]):
+        target[j] += factor * source[j]

@@ -13,7 +13,7 @@ from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge, move_edge
-from pymc_mrf.kernels.vector_sums import LOWEST, dot_three, exp_negative, log_from_one
+from pymc_mrf.kernels.vector_sums import LOWEST, add_multiple, dot_three, exp_negative, log_from_one
 from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
 from pymc_mrf.kernels.views.pseudo_rows import (
     BinaryRoom,
@@ -209,13 +209,6 @@ def add_group_information(edges, arrivals, groups, out):
                     out[q, g] += covariance
                     if q != g:
                         out[g, q] += covariance
-
-
-@part
-def add_multiple(factor, source, target):
-    """Add `factor` times `source` (m,) to `target` (m,)."""
-    for c in range(target.shape[0]):
-        target[c] += factor * source[c]
 
 
 @part

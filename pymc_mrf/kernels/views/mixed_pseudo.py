@@ -20,14 +20,13 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import OF_ANSWERS, OF_MEASURED, Layout, Weighted, fill_covariance
-from pymc_mrf.kernels.vector_sums import centred_dot, dot
+from pymc_mrf.kernels.vector_sums import add_multiple, centred_dot, dot
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.gaussian_edges import ILL
 from pymc_mrf.kernels.views.mixed_rows import (
     AnswerTerms,
     MixedRows,
-    add,
     fill_conditional,
     fill_moments,
     value_at,
@@ -133,12 +132,12 @@ def refresh(view):
     for e in range(view.w.shape[0]):
         y, p, q = view.w[e], layout.pairs[e, 0], layout.pairs[e, 1]
         if y != 0.0 and layout.kind[e] != OF_MEASURED:
-            add(view.rows.z[q], y, local[p])
-            add(view.rows.z[p], y, local[q] if layout.kind[e] == OF_ANSWERS else h[q - Q])
+            add_multiple(y, view.rows.z[q], local[p])
+            add_multiple(y, view.rows.z[p], local[q] if layout.kind[e] == OF_ANSWERS else h[q - Q])
     value = 0.5 * view.data.n[0] * log_det
     for i in range(c):
         for j in range(c):
-            add(h[j], view.at.S[i, j], m[i])
+            add_multiple(view.at.S[i, j], h[j], m[i])
         value -= 0.5 * dot(h[i], m[i])
     for i in range(a):
         fill_conditional(view, i, view.now)
@@ -220,12 +219,12 @@ def follow_block_in_mixed_rows(whole, view, e, old, new):
     Q = layout.owner.shape[0]
     for k in range(new.shape[0]):
         p, q = layout.pairs[first + k, 0], layout.pairs[first + k, 1]
-        add(whole.rows.z[q], move[k], whole.now.local[p])
+        add_multiple(move[k], whole.rows.z[q], whole.now.local[p])
         if q < Q:
-            add(whole.rows.z[p], move[k], whole.now.local[q])
+            add_multiple(move[k], whole.rows.z[p], whole.now.local[q])
         else:
             for i in range(whole.at.S.shape[0]):
-                add(whole.rows.z[p], move[k] * whole.at.S[i, q - Q], whole.at.m[i])
+                add_multiple(move[k] * whole.at.S[i, q - Q], whole.rows.z[p], whole.at.m[i])
     fill_conditional(whole, whole.field.edges[first, 0], whole.now)
     if layout.kind[first] == OF_ANSWERS:
         fill_conditional(whole, whole.field.edges[first, 1], whole.now)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS
-from pymc_mrf.kernels.vector_sums import centred_dot, copy, dot, total
+from pymc_mrf.kernels.vector_sums import add_multiple, centred_dot, copy, dot, total
 from pymc_mrf.kernels.views.mixed_views import measurement_of, taken_from
 
 
@@ -51,13 +51,6 @@ class AnswerTerms(NamedTuple):
     covariance: np.ndarray
     shares: np.ndarray
     log_sum: np.ndarray
-
-
-@lean
-def add(x, y, out):
-    """Add y times `x` (n,) to `out` (n,)."""
-    for s in range(x.shape[0]):
-        out[s] += y * x[s]
 
 
 @lean
@@ -127,7 +120,8 @@ def fill_shift(view, first, x):
     for s in range(view.room.tilt.shape[0]):
         view.room.tilt[s] = 0.0
     for k in range(x.shape[0]):
-        add(view.rows.z[view.layout.pairs[first + k, 0]], x[k] - view.w[first + k], view.room.tilt)
+        z = view.rows.z[view.layout.pairs[first + k, 0]]
+        add_multiple(x[k] - view.w[first + k], z, view.room.tilt)
 
 
 @lean
