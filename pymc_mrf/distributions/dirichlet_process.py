@@ -25,7 +25,6 @@ from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
 from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.scalar import ScalarDistribution
-from pymc_mrf.kernels.groups import crp
 
 IMMOVABLE = (
     "the density of a DirichletProcess has no gradient in its values, so that NUTS and pm.fit cannot "
@@ -50,6 +49,7 @@ class TieCounts(NumbaOp, Guarded, Op):
 
     def implementation(self, jit):
         """Count the groups of the labels."""
+        from pymc_mrf.kernels.groups import crp  # imports numba
 
         def tie_counts(x):
             return crp.tie_counts(x)
@@ -85,6 +85,8 @@ class PartitionRV(LabelsRV):
 
     def implementation(self, jit):
         """Draw labels."""
+        from pymc_mrf.kernels.groups import crp  # imports numba
+
         n = self.n
 
         def random(rng, alpha):

@@ -24,7 +24,6 @@ from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
 from pymc_mrf.distributions.dirichlet_process import LabelsRV, TieCounts
 from pymc_mrf.distributions.entries import KnownLength
 from pymc_mrf.graph.lagged import as_directed_or_not
-from pymc_mrf.kernels.groups import communities
 
 MAX_RATE = 50.0
 N_TERMS = 250  # of the sum over K: from K = t + 250 on, a term is less than a quarter of the one before
@@ -51,6 +50,8 @@ class EdgeCommunitiesRV(LabelsRV):
 
     def implementation(self, jit):
         """Draw labels."""
+        from pymc_mrf.kernels.groups import communities  # imports numba
+
         n = self.n
 
         def random(rng, gamma, rate):
