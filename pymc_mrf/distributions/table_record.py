@@ -1,0 +1,32 @@
+"""The record that a field of a model keeps of the table that it was given."""
+
+from typing import Any
+
+import pymc as pm
+
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
+
+
+def record_of(model: pm.Model, name: str) -> ColumnKinds:
+    """Return the record of the table of a field; of states and measurements as they are if it had none.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    name : str
+        Of the field, whose variables are nodes of a graph.
+    """
+    kept: Any = getattr(model[name].tag, "mrf_table", None)
+    return record_of_states(field_node(model[name]).op) if kept is None else kept
+
+
+def record_of_states(op: Any) -> ColumnKinds:
+    """Return the record of tables that hold the states of a field, or its measurements, as they are."""
+    if isinstance(op, MixedFieldRV):
+        return op.columns.of_states()
+    if isinstance(op, GaussianFieldRV):
+        return kinds_of_measurements(op.graph.nodes)
+    return kinds_of_states(op.graph.nodes, op.family)
