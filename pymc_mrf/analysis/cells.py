@@ -7,6 +7,7 @@ import xarray as xr
 
 from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements
+from pymc_mrf.fields.table_columns import as_table
 
 
 class PredictedRows(NamedTuple):
@@ -101,7 +102,7 @@ def predicted_cells(predicted: Any, data: Any) -> PredictedRows:
         If the predictions are none, or the data are no such cells, or of other rows.
     """
     record = record_of_predictions(predicted)
-    if len(record.answers) and len(record.measurements) and not hasattr(data, "columns"):
+    if len(record.answers) and len(record.measurements) and as_table(data) is None:
         raise TypeError(
             "data must be a table with the names of the nodes, as that which was predicted: columns of an "
             "array do not tell answers and measurements apart"

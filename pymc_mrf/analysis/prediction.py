@@ -147,11 +147,15 @@ def predictability(
     """
     field = field_draws(idata, var_name, model, max_draws, group)
     rows = field.rows(data)
-    dim_of = {name: "answer" for name in ("accuracy", "explained_accuracy", "explained_log_score")}
-    dim_of["explained_variance"] = "measurement"
+    dim_of = {}
+    if rows.states.shape[1]:
+        names = "accuracy", "explained_accuracy", "explained_log_score"
+        dim_of |= dict.fromkeys(names, "answer")
+    if rows.measured.shape[1]:
+        dim_of["explained_variance"] = "measurement"
     found: dict[str, list] = {name: [] for name in dim_of}
     for cells in field.predictions(rows):
-        scores = state_scores(cells.probability, rows.states)
+        scores = state_scores(cells.probability, rows.states) if rows.states.shape[1] else {}
         scores["explained_variance"] = explained_variance(cells.mean, rows.measured)
         for name, of_draws in found.items():
             of_draws.append(scores[name])
@@ -195,16 +199,16 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     import pandas as pd
 
     rows = predicted_cells(probabilities, data)
-    parts = []
+    parts: list[tuple[xr.DataArray, dict]] = []
     if rows.states.shape[1]:
         p = probabilities["probability"] if isinstance(probabilities, xr.Dataset) else probabilities
-        parts.append((p, 1, state_scores(p.values, rows.states)))
+        parts.append((p[p.dims[1]], state_scores(p.values, rows.states)))
     if rows.measured.shape[1]:
         mean = probabilities["mean"]
-        parts.append((mean, 1, measurement_scores(probabilities, rows.measured)))
+        parts.append((mean[mean.dims[1]], measurement_scores(probabilities, rows.measured)))
     return pd.concat(
         [
-            pd.DataFrame(scores, index=pd.Index(of[of.dims[axis]].values.tolist(), name="node"))
-            for of, axis, scores in parts
+            pd.DataFrame(scores, index=pd.Index(nodes.values.tolist(), name="node"))
+            for nodes, scores in parts
         ]
     )

@@ -275,7 +275,8 @@ class ColumnKinds:
                 raise ValueError(
                     f"{name} is {x[row]:g} in row {row} of {column!r}, which is {self.kinds[i]} with the "
                     f"states 0 to {k - 1}; {int(wrong.sum())} such cells: recode them, or tell how many "
-                    f"states there are, pymc_mrf.column_kinds(..., n_states={{{column!r}: ...}})"
+                    "states there are when the field is declared, by n_states, as with "
+                    f"pymc_mrf.column_kinds(..., n_states={{{column!r}: ...}})"
                 )
 
     def feature_norms(self) -> np.ndarray:
