@@ -7,14 +7,14 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_mrf.checks import check_labels, check_option, whole_number
-from pymc_mrf.distributions.column_warnings import warn_of_constant_columns
+from pymc_mrf.distributions.column_warnings import warn_of_answers
 from pymc_mrf.distributions.continuous_field import (
     ContinuousField,
     check_diagonal,
     measured_values,
     positive_scale,
 )
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field import check_shape, given_graph, read_observed, registered_node
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
@@ -134,12 +134,13 @@ class MixedMRF(ContinuousField):
         x = None
         if observed is not None:
             x = measured_values(observed, graph.n_nodes, partial(check_mixed, kinds=kinds), name)
-            answers = np.ma.masked_array(x).reshape(-1, graph.n_nodes)[:, kinds.answers]
-            warn_of_constant_columns(answers, [kinds.names[i] for i in kinds.answers], name)
             kwargs["data"] = x
-        return super().__new__(
+        rv = super().__new__(
             cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs
         )
+        if x is not None:
+            warn_of_answers(registered_node(rv), np.ma.masked_array(x), name)
+        return rv
 
     @classmethod
     def dist(

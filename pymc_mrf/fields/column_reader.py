@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
+from pymc_mrf.checks import check_option, is_integer, repeated, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.gaussian import why_no_measurement
 from pymc_mrf.fields.state_numbers import states_of
@@ -285,7 +285,7 @@ def _why_not(column: Column, kind: str) -> str:
     """Say what a column holds that is of another kind; nothing if it may be of this one."""
     present = column.present()
     if not present:
-        return "no value: drop it"
+        return "no values: drop it"
     if kind == "continuous":
         return why_no_measurement(column)
     distinct = set(present)
@@ -316,7 +316,7 @@ def _why_not(column: Column, kind: str) -> str:
             )
         fraction = next((v for v in present if v != np.round(v)), None)
         if fraction is not None:
-            return f"numbers that are not whole, such as {fraction:g}: {MEASUREMENTS}"
+            return f'numbers that are not whole, such as {fraction:g}: say "continuous" of measurements'
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
         return "a number or text of its own in every row"
     return f"the same value, {present[0]}, in every row" if len(distinct) == 1 else ""

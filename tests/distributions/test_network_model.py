@@ -202,7 +202,7 @@ def test_ordered_categories_name_the_states():
         ({"sleep": [-9, 1, 2, 0, 1, 2]}, r"'sleep' has the code -9: replace it"),
         (
             {"sleep": [99, 1, 2, 0, 1, 2]},
-            r"'sleep' has the value 99 in 1 rows and all others from 0 to 2: replace it",
+            r"'sleep' has the value 99 in 1 rows .* from 0 to 2: replace it",
         ),
         ({"sleep": [1, 1, 2, 1, 1, 2]}, r"codes of 'sleep' start at 1, those of other items at 0"),
         (
