@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pymc as pm
+from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import field_node, fields_under
 from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
 
 
@@ -30,3 +32,22 @@ def record_of_states(op: Any) -> ColumnKinds:
     if isinstance(op, GaussianFieldRV):
         return kinds_of_measurements(op.graph.nodes)
     return kinds_of_states(op.graph.nodes, op.family)
+
+
+def scale_of(model: pm.Model, name: str) -> np.ndarray:
+    """Return what measurements are divided by (d,) in the Gaussian fields of which a variable is a parameter.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or they divide by different numbers.
+    """
+    nodes = [node for _, node in fields_under("gaussian", model)]
+    own = [node for node in nodes if model[name] in set(ancestors(node.inputs))]
+    scales = {node.op.scale for node in own or nodes}
+    if len(scales) != 1:
+        told = (
+            "is no parameter of a GaussianMRF" if not scales else "is one of fields of different scales"
+        )
+        raise ValueError(f"{name} {told}, whose scale could tell the units")
+    return np.array(scales.pop())
