@@ -147,7 +147,7 @@ def predictability(
     """
     field = field_draws(idata, var_name, model, max_draws, group)
     rows = field.rows(data)
-    dim_of = {}
+    dim_of: dict[str, str] = {}
     if rows.states.shape[1]:
         names = "accuracy", "explained_accuracy", "explained_log_score"
         dim_of |= dict.fromkeys(names, "answer")
@@ -200,10 +200,11 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
 
     rows = predicted_cells(probabilities, data)
     parts: list[tuple[xr.DataArray, dict]] = []
+    has_several = isinstance(probabilities, xr.Dataset)
     if rows.states.shape[1]:
-        p = probabilities["probability"] if isinstance(probabilities, xr.Dataset) else probabilities
+        p = probabilities["probability"] if has_several else probabilities
         parts.append((p[p.dims[1]], state_scores(p.values, rows.states)))
-    if rows.measured.shape[1]:
+    if isinstance(probabilities, xr.Dataset) and rows.measured.shape[1]:
         mean = probabilities["mean"]
         parts.append((mean[mean.dims[1]], measurement_scores(probabilities, rows.measured)))
     return pd.concat(

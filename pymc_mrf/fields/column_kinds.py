@@ -201,6 +201,42 @@ class ColumnKinds:
         values = np.where(read.is_missing, np.nan, read.values)
         return pd.DataFrame(values, index=read.rows, columns=list(self.names))
 
+    def decode(self, x: Any) -> "pd.DataFrame":
+        """Write rows of states and measurements, such as predictive draws, as the table writes them.
+
+        Parameters
+        ----------
+        x : (n, d) array_like, or masked array
+            Columns in the order of `names`; masked cells and NaN are missing.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Ordinal answers that are texts are ordered categories.
+
+        Raises
+        ------
+        ValueError
+            If a cell is no state of its column.
+        """
+        import pandas as pd
+
+        read = self.of_states().read_rows(np.ma.asarray(x), "x")
+        columns: dict = {}
+        for i, name in enumerate(self.names):
+            values, is_missing, labels = read.values[:, i], read.is_missing[:, i], self.labels[i]
+            if not labels:
+                columns[name] = np.where(is_missing, np.nan, values) if is_missing.any() else values
+                if self.kinds[i] != "continuous" and not is_missing.any():
+                    columns[name] = values.astype(np.int64)
+                continue
+            codes = np.where(is_missing, -1, values).astype(np.int64)
+            is_ordered = self.kinds[i] == "ordinal"
+            of_codes = pd.Categorical.from_codes(codes, list(labels), ordered=is_ordered)
+            is_text = any(isinstance(v, str) for v in labels)
+            columns[name] = of_codes if is_text else np.asarray(of_codes)
+        return pd.DataFrame(columns)
+
     def read(self, table: Any, name: str, columns: Sequence | None = None) -> Answers | None:
         """Read states and measurements from a table; None if `table` is none whose columns can have names.
 
@@ -221,7 +257,10 @@ class ColumnKinds:
         def numbers(column: Column, i: int, label: Any) -> np.ndarray:
             return self._numbers(column, i, f"{name}: column {label!r}")
 
-        return self._checked(read_nodes(table, self.names, name, columns, numbers), name)
+        answers = read_nodes(table, self.names, name, columns, numbers)
+        if answers is not None:
+            self.check_states(answers.values, answers.is_missing, name)
+        return answers
 
     def read_rows(self, data: Any, name: str) -> Answers:
         """Read rows from a table as `read` does, or from an array, whose columns go by position."""
@@ -236,12 +275,8 @@ class ColumnKinds:
         def numbers(column: Column, i: int, label: Any) -> np.ndarray:
             return self._numbers(column, i, f"{name}: column {self.names[i]!r}")
 
-        return self._checked(read_places(table, range(d), numbers), name)
-
-    def _checked(self, answers: Answers | None, name: str) -> Answers | None:
-        """Return answers that were read, refused where they are no states."""
-        if answers is not None:
-            self.check_states(answers.values, answers.is_missing, name)
+        answers = read_places(table, range(d), numbers)
+        self.check_states(answers.values, answers.is_missing, name)
         return answers
 
     def _numbers(self, column: Column, i: int, what: str) -> np.ndarray:

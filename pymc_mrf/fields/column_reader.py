@@ -74,8 +74,11 @@ def column_kinds(
     columns = [found.column(k) for k in range(len(found.names))]
     given = _kinds_in_order(kinds, found.names)
     known = _numbers_of_states(n_states, found.names)
-    told = [kind or _kind_of(column) for kind, column in zip(given, columns, strict=True)]
-    _refuse_unclear(told, columns, found.names)
+    told = _clear_kinds(
+        [kind or _kind_of(column) for kind, column in zip(given, columns, strict=True)],
+        columns,
+        found.names,
+    )
     record, said = read_kinds(columns, found.names, told, [known.get(name) for name in found.names])
     if said:
         warn_user(f"table: {said[0]}")
@@ -119,7 +122,7 @@ def find_columns(
     names, d = [table.names[k] for k in places], len(places)
     found = [table.column(k) for k in places]
     if isinstance(n_states, Sequence | np.ndarray):
-        given = list(n_states)
+        given: list[int | None] = list(n_states)
         if len(given) != d:
             raise ValueError(f"n_states has {len(given)} numbers, but there are {d} items")
     else:  # for all that do not name their states
@@ -217,11 +220,11 @@ def _kind_of(column: Column) -> str | None:
     return None if all(v is not None and v == np.round(v) for v in numbers) else "continuous"
 
 
-def _refuse_unclear(told: Sequence[str | None], columns: Sequence[Column], names: Sequence) -> None:
-    """Refuse columns whose kind has to be told, all of them at once."""
+def _clear_kinds(told: Sequence[str | None], columns: Sequence[Column], names: Sequence) -> list[str]:
+    """Return the kinds, refused where any has to be told: all of these at once."""
     unclear = [k for k, kind in enumerate(told) if kind is None]
     if not unclear:
-        return
+        return [kind for kind in told if kind is not None]
     is_text = [isinstance(columns[k].present()[0], str) for k in unclear]
     whole = [names[k] for k, text in zip(unclear, is_text, strict=True) if not text]
     texts = [names[k] for k, text in zip(unclear, is_text, strict=True) if text]
