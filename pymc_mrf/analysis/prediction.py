@@ -200,10 +200,9 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
 
     rows = predicted_cells(probabilities, data)
     parts: list[tuple[xr.DataArray, dict]] = []
-    has_several = isinstance(probabilities, xr.Dataset)
     if rows.states.shape[1]:
-        p = probabilities["probability"] if has_several else probabilities
-        parts.append((p[p.dims[1]], state_scores(p.values, rows.states)))
+        p = probabilities["probability"] if isinstance(probabilities, xr.Dataset) else probabilities
+        parts.append((p[p.dims[1]], state_scores(np.asarray(p), rows.states)))
     if isinstance(probabilities, xr.Dataset) and rows.measured.shape[1]:
         mean = probabilities["mean"]
         parts.append((mean[mean.dims[1]], measurement_scores(probabilities, rows.measured)))

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 KINDS = ("continuous", "ordinal", "nominal")
 
+TRUTH = ("False", "True")
+"""Labels of the states of truth values."""
+
 
 @dataclass(frozen=True)
 class ColumnKinds:
@@ -229,6 +232,9 @@ class ColumnKinds:
                 columns[name] = np.where(is_missing, np.nan, values) if is_missing.any() else values
                 if self.kinds[i] != "continuous" and not is_missing.any():
                     columns[name] = values.astype(np.int64)
+                continue
+            if labels == TRUTH:
+                columns[name] = pd.array(np.where(is_missing, None, values == 1), dtype="boolean")
                 continue
             codes = np.where(is_missing, -1, values).astype(np.int64)
             is_ordered = self.kinds[i] == "ordinal"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, is_integer, repeated, warn_user
-from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
 from pymc_mrf.fields.gaussian import why_no_measurement
 from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
@@ -437,7 +437,7 @@ def _labels(
         present = set(map(_plain, column.present()))
         found = tuple(sorted(present, key=lambda v: (number_of(v) is None, number_of(v) or 0.0, str(v))))
         if _is_truth(found[0]):
-            found = ("False", "True")
+            found = TRUTH
         if n_states is not None and all(isinstance(v, int) for v in found):
             for start in (0, 1):
                 if found[0] >= start and found[-1] < start + n_states:
