@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from pymc_mrf.estimation.fit import fit
     from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
     from pymc_mrf.estimation.neighborhood import neighborhood_selection
-    from pymc_mrf.fields.column_kinds import ColumnKinds, column_kinds
+    from pymc_mrf.fields.column_kinds import ColumnKinds
+    from pymc_mrf.fields.column_reader import column_kinds
     from pymc_mrf.fields.factor_graph import FactorGraphField
     from pymc_mrf.fields.pairwise import PairwiseField
     from pymc_mrf.fields.recoding import recode_states
@@ -264,7 +265,7 @@ _HOMES = {
     "GaussianMRF": "pymc_mrf.distributions.gaussian",
     "MixedMRF": "pymc_mrf.distributions.mixed",
     "ColumnKinds": "pymc_mrf.fields.column_kinds",
-    "column_kinds": "pymc_mrf.fields.column_kinds",
+    "column_kinds": "pymc_mrf.fields.column_reader",
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",

@@ -7,7 +7,16 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
-from pymc_mrf.checks import axes_of_values, check_axes, check_entries, check_labels, flag, numeric_array
+from pymc_mrf.analysis.cells import read_cells
+from pymc_mrf.checks import (
+    axes_of_values,
+    check_axes,
+    check_entries,
+    check_labels,
+    first_cell,
+    flag,
+    numeric_array,
+)
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -26,6 +35,7 @@ def score_draws(
     node: Any,
     group: str,
     per_observation: bool,
+    model: Any,
     name: str,
 ) -> xr.DataArray:
     """Call ``score(indices, edge_tables, node_tables, out)`` once per draw; `out` (n,) is overwritten.
@@ -35,7 +45,7 @@ def score_draws(
     """
     kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")
-    indices = kind.encode_table(x, graph.nodes)
+    indices = kind.encode_table(x, graph.nodes) if model is None else _read(model, var_name, kind, x)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
     edge_name = "parameters"
@@ -68,6 +78,26 @@ def score_draws(
     coords = {key: c for key, c in draws.coords.items() if "edge" not in c.dims}
     found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
     return found if per_observation else found.isel(obs=0)
+
+
+def _read(model: Any, var_name: str, kind: Family, x: Any) -> np.ndarray:
+    """Read complete rows as the table of the field with these weights was read; indices (n, d) of states."""
+    from pymc_mrf.distributions.table_record import record_with
+
+    record = record_with(model, var_name)
+    states = tuple(map(len, kind.node_states(len(record.names))))
+    if record.n_states != states:
+        raise ValueError(
+            f"the field of the model has {record.n_states} states, but family and n_states say {states}: "
+            "give those of the field"
+        )
+    indices = read_cells(record, x).states
+    if (indices < 0).any():
+        row, i = first_cell(indices < 0)
+        raise ValueError(
+            f"x: row {row} of {record.names[i]!r} is missing, but complete rows are needed here"
+        )
+    return indices
 
 
 def _refuse_node_variables(

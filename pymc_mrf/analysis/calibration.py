@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis.cell_scores import predicted_states
+from pymc_mrf.analysis.cells import predicted_cells
 from pymc_mrf.analysis.intervals import interval_probability, tails
 from pymc_mrf.checks import flag, whole_number
 
 
 def prediction_calibration(
-    probabilities: xr.DataArray,
+    probabilities: xr.DataArray | xr.Dataset,
     data: Any,
     *,
     by_node: bool = False,
@@ -25,10 +25,11 @@ def prediction_calibration(
 
     Parameters
     ----------
-    probabilities : xarray.DataArray
-        As of `predict_nodes`, dims ("obs", "node", "state"), best of rows that the model was not fitted to.
+    probabilities : xarray.DataArray or xarray.Dataset
+        As of `predict_nodes`, best of rows that the model was not fitted to. Of a `MixedMRF` those of the
+        answers count.
     data : (n, d) array_like or table
-        What was predicted; missing cells do not count.
+        What was predicted, as it was given to `predict_nodes`; missing cells do not count.
     by_node : bool
         Whether every node has bins of its own.
     n_bins : int
@@ -61,7 +62,13 @@ def prediction_calibration(
     flag(by_node, "by_node")
     whole_number(n_bins, "n_bins", 1)
     ci_prob = interval_probability(ci_prob)
-    x = predicted_states(probabilities, data)
+    x = predicted_cells(probabilities, data).states
+    if isinstance(probabilities, xr.Dataset):
+        if not x.shape[1]:
+            raise TypeError(
+                "probabilities must be those of states, not means and deviations of measurements"
+            )
+        probabilities = probabilities["probability"].rename(answer="node")
     p, d, K = probabilities.values, x.shape[1], probabilities.sizes["state"]
     first = 1 if K == 2 else 0
     parts = [[i] for i in range(d)] if by_node else [list(range(d))]

@@ -1,29 +1,9 @@
 """Scores of predicted cells: of the probabilities of states, of the means of measurements."""
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis.cells import measurements, state_indices
-
 LOG_2PI = float(np.log(2.0 * np.pi))
-
-
-def predicted_states(probabilities: Any, data: Any) -> np.ndarray:
-    """State indices (n, d) of what was predicted, -1 where a cell is missing."""
-    if not isinstance(probabilities, xr.DataArray) or probabilities.dims != ("obs", "node", "state"):
-        raise TypeError(
-            'probabilities must be those of states, with the dims ("obs", "node", "state") of predict_nodes'
-        )
-    nodes, states = probabilities["node"].values.tolist(), probabilities["state"].values
-    x = state_indices(data, nodes, states)
-    if len(x) != probabilities.sizes["obs"]:
-        raise ValueError(
-            f"data has {len(x)} rows, probabilities {probabilities.sizes['obs']}: "
-            "give those that were predicted"
-        )
-    return x
 
 
 def state_scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
@@ -66,14 +46,9 @@ def _auc(p: np.ndarray, x: np.ndarray) -> float:
     return (rankdata(p)[x == 1].sum() - 0.5 * n_high * (n_high + 1)) / (n_high * n_low)
 
 
-def measurement_scores(predicted: xr.Dataset, data: Any) -> dict[str, np.ndarray]:
-    """Scores (d,) of means and standard deviations, as `score_predictions` returns them."""
-    x = measurements(data, predicted["node"].values.tolist())
+def measurement_scores(predicted: xr.Dataset, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores (c,) of means and standard deviations of cells (n, c), as `score_predictions` returns them."""
     mean, sd = predicted["mean"].values, predicted["sd"].values
-    if len(x) != len(mean):
-        raise ValueError(
-            f"data has {len(x)} rows, the predictions {len(mean)}: give those that were predicted"
-        )
     z = (x - mean) / sd
     with np.errstate(invalid="ignore", divide="ignore"):
         n = (~np.isnan(x)).sum(axis=0)

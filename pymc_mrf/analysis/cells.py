@@ -1,56 +1,116 @@
 """Cells of rows that are to be predicted: states and measurements, some of which may be missing."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 
-from pymc_mrf.fields.gaussian import read_measurements
-from pymc_mrf.fields.tables import read_answers
+from pymc_mrf.checks import first_cell
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements
+from pymc_mrf.fields.table_columns import as_table
 
 
-def cells_of(data: Any, read: Any, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers (n, d) of what was `read` of a table, or of an array if that is None, and which are missing.
+class PredictedRows(NamedTuple):
+    """Rows of a field with a answers and c measurements.
+
+    Attributes
+    ----------
+    states : (n, a) int array
+        Indices, -1 where a cell is missing.
+    measured : (n, c) array
+        NaN where a cell is missing.
+    """
+
+    states: np.ndarray
+    measured: np.ndarray
+
+
+def read_cells(record: ColumnKinds, data: Any) -> PredictedRows:
+    """Read rows of a table or an array as the table of this record was read.
 
     Raises
     ------
     ValueError
-        If these are no rows of so many nodes.
+        If these are no such rows, or a measurement is infinite.
     """
-    if read is not None:
-        values, is_missing = np.asarray(read.values, dtype=np.float64), read.is_missing
-    else:
-        values = np.ma.filled(np.ma.asarray(data, dtype=np.float64), np.nan)
-        is_missing = np.isnan(values)
-    if values.ndim != 2 or values.shape[1] != n_nodes:
-        raise ValueError(f"data has shape {values.shape}; give rows of the {n_nodes} nodes")
-    return values, is_missing
-
-
-def state_indices(data: Any, nodes: Any, states: Any, of_nodes: Any = None) -> np.ndarray:
-    """State indices (n, d) of a table or array, -1 where a cell is missing."""
-    values, is_missing = cells_of(data, read_answers(data, nodes, of_nodes, "data"), len(nodes))
-    x = np.full(values.shape, -1, dtype=np.int64)
-    for k, state in enumerate(states):
-        x[(values == state) & ~is_missing] = k
-    wrong = (x < 0) & ~is_missing
-    if of_nodes is not None:
-        wrong |= x >= np.array([len(s) for s in of_nodes])
-    if wrong.any():
-        row, i = (int(k) for k in np.argwhere(wrong)[0])
+    read = record.read_rows(data, "data")
+    values = np.where(read.is_missing, np.nan, read.values)
+    if np.isinf(values).any():
+        row, i = first_cell(np.isinf(values))
         raise ValueError(
-            f"data[{row}, {i}] is {values[row, i]:g}, which is not a state of node {nodes[i]!r}"
+            f"data[{row}, {i}] of node {record.names[i]!r} is {values[row, i]}: give a finite number, or NaN "
+            "for a missing cell"
         )
-    return x
+    x = values[:, record.answers]
+    states = np.where(np.isnan(x), -1, np.where(np.isnan(x), 0.0, x).astype(np.int64))
+    return PredictedRows(states, values[:, record.measurements])
 
 
-def measurements(data: Any, nodes: Any) -> np.ndarray:
-    """Measurements (n, d) of a table or an array, NaN where a cell is missing."""
-    values, is_missing = cells_of(data, read_measurements(data, nodes, "data"), len(nodes))
-    x = np.where(is_missing, np.nan, values)
-    if np.isinf(x).any():
-        row, i = (int(k) for k in np.argwhere(np.isinf(x))[0])
+def state_coords(record: ColumnKinds) -> dict[str, Any]:
+    """Coordinates of the states of answers, as the table writes them.
+
+    "state", and where answers are written differently "label" as well, for each answer and state.
+    """
+    states: list = record.state_labels
+    coords: dict[str, Any] = {"state": states}
+    own = [list(record.labels[i] or range(record.n_states[i])) for i in record.answers]
+    if any(labels != states[: len(labels)] for labels in own):
+        texts = [[str(v) for v in labels] + [""] * (len(states) - len(labels)) for labels in own]
+        coords["label"] = (("answer", "state"), texts)
+    return coords
+
+
+def record_of_predictions(predicted: Any) -> ColumnKinds:
+    """Return the record of the rows that were predicted.
+
+    Raises
+    ------
+    TypeError
+        If these are no results of `predict_nodes`.
+    """
+    if isinstance(predicted, xr.Dataset) and {"mean", "sd"} <= set(predicted):
+        if "probability" not in predicted:
+            return kinds_of_measurements(predicted["node"].values.tolist())
+        answers = _record_of_states(predicted["probability"].rename(answer="node"))
+        measured = kinds_of_measurements(predicted["measurement"].values.tolist())
+        parts = [answers, measured] if len(measured.names) else [answers]
+        fields = ("names", "kinds", "n_states", "labels")
+        return ColumnKinds(*(sum((getattr(part, name) for part in parts), ()) for name in fields))
+    if not isinstance(predicted, xr.DataArray) or predicted.dims != ("obs", "node", "state"):
+        raise TypeError(
+            'probabilities must be those of states, with the dims ("obs", "node", "state") of predict_nodes'
+        )
+    return _record_of_states(predicted)
+
+
+def _record_of_states(probabilities: xr.DataArray) -> ColumnKinds:
+    """Return the record of answers whose states have these probabilities."""
+    names, states = probabilities["node"].values.tolist(), tuple(probabilities["state"].values.tolist())
+    labels = [states] * len(names)
+    if "label" in probabilities.coords:
+        texts = probabilities["label"].transpose("node", "state").values.tolist()
+        labels = [tuple(text for text in own if text) for own in texts]
+    return ColumnKinds(tuple(names), ("nominal",) * len(names), tuple(map(len, labels)), tuple(labels))
+
+
+def predicted_cells(predicted: Any, data: Any) -> PredictedRows:
+    """Read what was predicted, by the labels of the predictions.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the predictions are none, or the data are no such cells, or of other rows.
+    """
+    record = record_of_predictions(predicted)
+    if len(record.answers) and len(record.measurements) and as_table(data) is None:
+        raise TypeError(
+            "data must be a table with the names of the nodes, as that which was predicted: columns of an "
+            "array do not tell answers and measurements apart"
+        )
+    rows = read_cells(record, data)
+    if len(rows.states) != predicted.sizes["obs"]:
         raise ValueError(
-            f"data[{row}, {i}] of node {nodes[i]!r} is {x[row, i]}: give a finite number, or NaN for a "
-            "missing cell"
+            f"data has {len(rows.states)} rows, the predictions {predicted.sizes['obs']}: give those that "
+            "were predicted"
         )
-    return x
+    return rows

@@ -31,6 +31,7 @@ def conditional_log_likelihood(
     node: Any = None,
     group: str = "posterior",
     per_observation: bool = False,
+    model: Any = None,
 ) -> xr.DataArray:
     """Conditional log-likelihood: sum over observations of log p(x_G | all other nodes), exact.
 
@@ -39,14 +40,14 @@ def conditional_log_likelihood(
 
     Parameters
     ----------
-    x : (n, d) array_like
-        Complete observations; columns in node order.
+    x : (n, d) array_like or table
+        Complete observations, as in `log_pseudo_likelihood`.
     graph : networkx.Graph or PairwiseGraph
     parameters : xarray.DataTree, xarray.DataArray or array_like
         Edge parameters, as in `log_pseudo_likelihood`.
     group_of_nodes : sequence of node labels
         The group G: 1 to 12 nodes of the graph, with at most 2^22 states.
-    family, n_states, scores, var_name, node, group, per_observation
+    family, n_states, scores, var_name, node, group, per_observation, model
         As in `log_pseudo_likelihood`.
 
     Returns
@@ -93,6 +94,7 @@ def conditional_log_likelihood(
         node=node,
         group=group,
         per_observation=per_observation,
+        model=model,
         name="conditional_log_likelihood",
     )
 

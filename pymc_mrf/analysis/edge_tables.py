@@ -95,7 +95,8 @@ def edge_table(
     Returns
     -------
     xarray.DataArray
-        With dims ("chain", "draw", "row", "column"): states of the first and of the second node. Rows and
+        With dims ("chain", "draw", "row", "column"): states of the first and of the second node, named as the
+        table names them where `n_states` are kinds. Rows and
         columns sum to zero. T(a, b) + T(c, d) - T(a, d) - T(c, b) is a log odds ratio given all other nodes.
         A measurement has one row or column: what its scaled unit adds to the log weight of each state.
 
@@ -113,7 +114,15 @@ def edge_table(
     own = own.reshape(*own.shape[:-1], len(of_u), len(of_v))
     tables = of_u.T @ own @ of_v
     tables = tables.swapaxes(-1, -2) if is_turned else tables
-    return by_draw(values, tables, var_name, row=None, column=None)
+    row, column = (state_names(n_states, graph, node) for node in edge)
+    return by_draw(values, tables, var_name, row=row, column=column)
+
+
+def state_names(n_states: Any, graph: PairwiseGraph, node: Any) -> list | None:
+    """Return what the states of a node are called, if its kinds tell; nothing of a measurement."""
+    if not isinstance(n_states, ColumnKinds):
+        return None
+    return list(n_states.labels[list(graph.nodes).index(node)]) or None
 
 
 def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:

@@ -7,28 +7,12 @@ import numpy as np
 from scipy.special import softmax
 
 from pymc_mrf.analysis._posterior import check_tree, values_at_draws
-from pymc_mrf.analysis.cells import cells_of, measurements, state_indices
+from pymc_mrf.analysis.cells import PredictedRows, read_cells, state_coords
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
-from pymc_mrf.fields.column_kinds import check_mixed, read_mixed
 from pymc_mrf.fields.mixed import features_of_rows
 from pymc_mrf.graph.coordinates import node_labels
-
-
-class PredictedRows(NamedTuple):
-    """Rows of a field with a answers and c measurements.
-
-    Attributes
-    ----------
-    states : (n, a) int array
-        Indices, -1 where a cell is missing.
-    measured : (n, c) array
-        NaN where a cell is missing.
-    """
-
-    states: np.ndarray
-    measured: np.ndarray
 
 
 class Prediction(NamedTuple):
@@ -80,6 +64,7 @@ class FieldDraws:
         self, node: Any, idata: Any, var_name: str, model: Any, max_draws: int, group: str
     ) -> None:
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
+        from pymc_mrf.distributions.table_record import record_of
 
         whole_number(max_draws, "max_draws", 1)
         self.op, self._idata, self._name = node.op, idata, var_name
@@ -98,25 +83,33 @@ class FieldDraws:
             )
         self.draws = list(values)
         self.shape = sample["chain"].size, sample["draw"].size
-        self.coords = {**sample, **self._labels(node_labels(self.op.graph))}
+        self.record = record_of(model, var_name)
+        nodes = node_labels(self.op.graph)
+        self.coords = {
+            **sample,
+            **state_coords(self.record),
+            "answer": [nodes[i] for i in self.record.answers],
+            "measurement": [nodes[i] for i in self.record.measurements],
+        }
 
     def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
         """Symbolic parameters as `predictions` needs them, and how many dimensions each has."""
         raise NotImplementedError
 
-    def _labels(self, nodes: list) -> dict[str, list]:
-        """Answers, states and measurements."""
-        raise NotImplementedError
-
     def rows(self, data: Any) -> PredictedRows:
-        """Rows to predict, by default those of the model."""
-        if data is None:
-            of_states = self.only == "answer"
-            data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
-        return self._rows(data)
+        """Rows to predict, read as the table of the model was; by default those of the model."""
+        from pymc_mrf.distributions.table_record import record_of_states
 
-    def _rows(self, data: Any) -> PredictedRows:
-        raise NotImplementedError
+        record = self.record
+        if data is None:
+            of_states, record = self.only == "answer", record_of_states(self.op)
+            data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
+        rows = read_cells(record, data)
+        self._check(rows)
+        return rows
+
+    def _check(self, rows: PredictedRows) -> None:
+        """Refuse rows of which too much is missing."""
 
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
@@ -133,20 +126,14 @@ class StateDraws(FieldDraws):
 
         return self.op.log_tables(given, pt), self.op.table_ndims
 
-    def _labels(self, nodes: list) -> dict[str, list]:
-        return {"answer": nodes, "state": list(self.op.family.states), "measurement": []}
-
-    def _rows(self, data: Any) -> PredictedRows:
-        nodes, family = self.op.graph.nodes, self.op.family
-        x = state_indices(data, nodes, family.states, family.node_states(len(nodes)))
-        n_missing = (x < 0).sum(axis=1)
-        worst, K = int(n_missing.argmax()), family.n_states
+    def _check(self, rows: PredictedRows) -> None:
+        n_missing = (rows.states < 0).sum(axis=1)
+        worst, K = int(n_missing.argmax()), self.op.family.n_states
         if n_missing[worst] * np.log(K) > np.log(MAX_STATES):
             raise ValueError(
                 f"row {worst} of the data lacks {n_missing[worst]} cells, whose {K}^{n_missing[worst]} "
                 f"states are too many to list ({MAX_STATES} at most): leave such rows out"
             )
-        return PredictedRows(x, np.empty((len(x), 0)))
 
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
@@ -164,16 +151,10 @@ class NormalDraws(FieldDraws):
         weight, diagonal, mean = given
         return [self.op.precision(weight, diagonal), mean], (2, 1)
 
-    def _labels(self, nodes: list) -> dict[str, list]:
-        return {"answer": [], "state": [0], "measurement": nodes}
-
-    def _rows(self, data: Any) -> PredictedRows:
-        x = measurements(data, self.op.graph.nodes)
-        return PredictedRows(np.empty((len(x), 0), dtype=np.int64), x)
-
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
-        x, nothing = rows.measured, np.empty((len(rows.measured), 0, 1))
+        x, nothing = rows.measured, np.empty((len(rows.measured), 0, 0))
+        scale = np.array(self.op.scale)
         masks, pattern = np.unique(np.isnan(x), axis=0, return_inverse=True)
         groups = [(np.flatnonzero(pattern == k), mask) for k, mask in enumerate(masks)]
         for K, mu in self.draws:
@@ -181,15 +162,15 @@ class NormalDraws(FieldDraws):
             for alike, is_missing in groups:
                 at = alike[:, None]
                 seen, gone = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
-                deviations, K_seen = x[at, seen] - mu[seen], K[np.ix_(seen, seen)]
+                deviations, K_seen = (x[at, seen] - mu[seen]) / scale[seen], K[np.ix_(seen, seen)]
                 if len(gone):
                     S, across = np.linalg.inv(K[np.ix_(gone, gone)]), K[np.ix_(seen, gone)]
-                    mean[at, gone] = mu[gone] - deviations @ across @ S
-                    variance[at, gone] = np.diag(S)
+                    mean[at, gone] = mu[gone] - scale[gone] * (deviations @ across @ S)
+                    variance[at, gone] = scale[gone] ** 2 * np.diag(S)
                     K_seen = K_seen - across @ S @ across.T  # the others integrated out
                 own = np.diag(K_seen)
-                mean[at, seen] = x[at, seen] - deviations @ K_seen / own
-                variance[at, seen] = 1.0 / own
+                mean[at, seen] = x[at, seen] - scale[seen] * (deviations @ K_seen / own)
+                variance[at, seen] = scale[seen] ** 2 / own
             yield Prediction(nothing, mean, variance)
 
 
@@ -202,17 +183,8 @@ class MixedDraws(FieldDraws):
         weight, bias, diagonal, mean = given
         return [self.op.form(core(weight, 1), core(diagonal, 1)), bias, mean], (2, 2, 1)
 
-    def _labels(self, nodes: list) -> dict[str, list]:
-        columns = self.op.columns
-        return {
-            "answer": [nodes[i] for i in columns.answers],
-            "state": list(range(max(columns.n_states))),
-            "measurement": [nodes[i] for i in columns.measurements],
-        }
-
-    def _rows(self, data: Any) -> PredictedRows:
-        columns = self.op.columns
-        x, is_missing = cells_of(data, read_mixed(data, columns, "data"), len(columns.names))
+    def _check(self, rows: PredictedRows) -> None:
+        is_missing = np.concatenate([rows.states < 0, np.isnan(rows.measured)], axis=1)
         if is_missing.any():
             row = int(is_missing.any(axis=1).argmax())
             raise ValueError(
@@ -220,8 +192,6 @@ class MixedDraws(FieldDraws):
                 "its row are not predicted without them: leave such rows out, or take the draws of "
                 f"{self._name}_unobserved of a model of these data"
             )
-        check_mixed(x, is_missing, columns, "data")
-        return PredictedRows(x[:, columns.answers].astype(np.int64), x[:, columns.measurements])
 
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""

@@ -1,4 +1,4 @@
-"""Parameters of Gaussian fields of standardised columns, in the units of the data."""
+"""Parameters of Gaussian fields of scaled measurements, in the units of the data."""
 
 from typing import Any
 
@@ -8,13 +8,14 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import checked_group, node_draws
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import check_entries, check_labels, numeric_array
-from pymc_mrf.graph.structure import as_graph
+from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def original_units(
     idata: xr.DataTree,
     *,
     graph: Any,
+    model: Any = None,
     sd: Any = None,
     mean: Any = None,
     weight: str = "weight",
@@ -22,10 +23,12 @@ def original_units(
     means: str | None = "mean",
     group: str = "posterior",
 ) -> xr.Dataset:
-    """Turn parameters of a `GaussianMRF` of standardised columns into those of the columns as they were.
+    """Turn parameters of a `GaussianMRF` of scaled measurements into those of the measurements themselves.
 
-    With z_i = (x_i - m_i) / s_i a weight of x_u and x_v is that of z_u and z_v over s_u s_v, the diagonal of
-    x_i that of z_i over s_i^2, and the mean m_i + s_i mu_i. Partial correlations are the same in both.
+    With the `scale` s a weight of x_u and x_v is that of the scaled ones over s_u s_v, and the diagonal of
+    x_i that of the scaled one over s_i^2; means are in the units of the measurements as they are. Of columns
+    z_i = (x_i - m_i) / s_i that were standardised before a field without `scale` got them, the mean of x_i is
+    m_i + s_i mu_i. Partial correlations are the same in all of these.
 
     Parameters
     ----------
@@ -33,10 +36,12 @@ def original_units(
         As returned by `pymc.sample`.
     graph : networkx.Graph or PairwiseGraph
         Of the field.
+    model : pymc.Model, optional
+        Whose field has a `scale`. Not needed for models of `network_model`, which keep it as ``column_sd``
+        among the constant data.
     sd, mean : (d,) array_like, optional
-        What was divided by, and what was subtracted before, in node order; by default ``column_sd`` and
-        ``column_mean`` of the constant data, which `network_model` keeps. Without `sd` in either place there
-        is nothing to turn; a missing `mean` is 0.
+        Of columns that were standardised before: what was divided by, and what was subtracted before, in node
+        order; a missing `mean` is 0.
     weight, diagonal, means : str
         Variables of the field's parameters; None for `diagonal` or `means` leaves them out.
     group : str
@@ -50,8 +55,8 @@ def original_units(
     Raises
     ------
     TypeError, ValueError
-        If a variable does not exist or does not belong to the graph, there are no standard deviations, or
-        these are not positive.
+        If a variable does not exist or does not belong to the graph, nothing tells a scale, or it is given
+        twice, or is not positive.
 
     Examples
     --------
@@ -61,26 +66,54 @@ def original_units(
     >>> pymc_mrf.original_units(idata, graph=graph)["weight"].mean(("chain", "draw"))
     """
     graph = as_graph(graph)
-    kept = checked_group(idata, "constant_data") if "constant_data" in idata.children else xr.Dataset()
-    if sd is None:
-        if "column_sd" not in kept:
-            raise ValueError(
-                "sd is missing: give the standard deviations by which the columns were divided, in node order"
-            )
-        sd = kept["column_sd"]
-    if mean is None:
-        mean = kept["column_mean"] if "column_mean" in kept else np.zeros(graph.n_nodes)
-    s, m = (_of_nodes(value, name, graph) for value, name in ((sd, "sd"), (mean, "mean")))
+    s, shift, of_means = _units(idata, graph, model, sd, mean, weight)
     check_entries(s, s > 0.0, "sd", "standard deviations are positive")
     u, v = graph.edges.T
     found = {weight: edge_values(idata, weight, graph, group) / (s[u] * s[v])}
-    for argument, name, scale, shift in (
-        ("diagonal", diagonal, 1.0 / s**2, 0.0),
-        ("means", means, s, m),
-    ):
-        if name is not None:
-            found[name] = node_draws(idata, name, graph, group, argument) * scale + shift
+    if diagonal is not None:
+        found[diagonal] = node_draws(idata, diagonal, graph, group, "diagonal") / s**2
+    if means is not None:
+        found[means] = node_draws(idata, means, graph, group, "means") * of_means + shift
     return xr.Dataset(found)
+
+
+def _units(
+    idata: xr.DataTree, graph: PairwiseGraph, model: Any, sd: Any, mean: Any, weight: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scale of measurements; what is added to their means, and what these are multiplied by before."""
+    from pymc_mrf.distributions.table_record import scale_of
+
+    nothing, once = np.zeros(graph.n_nodes), np.ones(graph.n_nodes)
+    kept = checked_group(idata, "constant_data") if "constant_data" in idata.children else xr.Dataset()
+    if sd is not None:
+        if model is not None and (scale_of(model, weight) != 1.0).any():
+            raise ValueError(
+                "sd is given, but the field of the model has a scale of its own: leave sd out"
+            )
+        if "column_sd" in kept:
+            raise ValueError(
+                "sd is given, but the model keeps column_sd, by which its field divides the columns: leave "
+                "sd out"
+            )
+        s = _of_nodes(sd, "sd", graph)
+        return s, nothing if mean is None else _of_nodes(mean, "mean", graph), s
+    if mean is not None:
+        raise ValueError(
+            "mean is given without sd: means of a field with a scale are in units of the data"
+        )
+    if model is not None:
+        return scale_of(model, weight), nothing, once
+    if "column_sd" not in kept:
+        raise ValueError(
+            "sd is missing: give the model, whose field has a scale, or the standard deviations by which the "
+            "columns were divided before, in node order"
+        )
+    if "measurement" in kept["column_sd"].dims:
+        raise ValueError(
+            "the draws are those of a MixedMRF, but original_units is for a GaussianMRF: means are in the "
+            "units of the columns; divide a weight by column_sd of each of its ends that is a measurement"
+        )
+    return _of_nodes(kept["column_sd"], "column_sd", graph), nothing, once
 
 
 def _of_nodes(value: Any, name: str, graph: Any) -> np.ndarray:

@@ -6,12 +6,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
-from pymc_mrf.analysis.cell_scores import (
-    explained_variance,
-    measurement_scores,
-    predicted_states,
-    state_scores,
-)
+from pymc_mrf.analysis.cell_scores import explained_variance, measurement_scores, state_scores
+from pymc_mrf.analysis.cells import predicted_cells
 from pymc_mrf.analysis.field_draws import field_draws
 
 if TYPE_CHECKING:
@@ -41,8 +37,9 @@ def predict_nodes(
         A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`, whose parameters are the same for
         all rows.
     data : (n, d) array_like or table, optional
-        Rows to predict; cells may be missing. By default those that the model was fitted to, which predicts
-        them too well where there are few rows for the number of edges.
+        Rows to predict, in the codes, categories and units of the table that the model was made of; cells may
+        be missing. By default those that the model was fitted to, which predicts them too well where there
+        are few rows for the number of edges.
     model : pymc.Model, optional
         By default that of the context.
     max_draws : int
@@ -53,7 +50,9 @@ def predict_nodes(
     Returns
     -------
     xarray.DataArray
-        With dims ("obs", "node", "state"). A state that a node does not have has probability 0.
+        With dims ("obs", "node", "state"), states as the table writes them; where nodes differ in that, they
+        are numbers, and the coordinate ``label`` ("node", "state") has the texts. A state that a node does
+        not have has probability 0.
     xarray.Dataset
         Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
         data. Of a `MixedMRF` these, with dims ("obs", "measurement"), and ``probability``, with dims ("obs",
@@ -90,7 +89,7 @@ def predict_nodes(
             "mean": (("obs", "measurement"), mean),
             "sd": (("obs", "measurement"), np.sqrt(second / n - mean**2)),
         },
-        coords={key: field.coords[key] for key in ("answer", "state", "measurement")},
+        coords={key: labels for key, labels in field.coords.items() if key not in SAMPLE_DIMS},
     )
     found = _along_nodes(found, field.only)
     if field.only == "answer":
@@ -148,11 +147,15 @@ def predictability(
     """
     field = field_draws(idata, var_name, model, max_draws, group)
     rows = field.rows(data)
-    dim_of = {name: "answer" for name in ("accuracy", "explained_accuracy", "explained_log_score")}
-    dim_of["explained_variance"] = "measurement"
+    dim_of: dict[str, str] = {}
+    if rows.states.shape[1]:
+        names = "accuracy", "explained_accuracy", "explained_log_score"
+        dim_of |= dict.fromkeys(names, "answer")
+    if rows.measured.shape[1]:
+        dim_of["explained_variance"] = "measurement"
     found: dict[str, list] = {name: [] for name in dim_of}
     for cells in field.predictions(rows):
-        scores = state_scores(cells.probability, rows.states)
+        scores = state_scores(cells.probability, rows.states) if rows.states.shape[1] else {}
         scores["explained_variance"] = explained_variance(cells.mean, rows.measured)
         for name, of_draws in found.items():
             of_draws.append(scores[name])
@@ -160,7 +163,7 @@ def predictability(
         name: ((*SAMPLE_DIMS, dim_of[name]), np.reshape(of_draws, (*field.shape, -1)))
         for name, of_draws in found.items()
     }
-    coords = {key: labels for key, labels in field.coords.items() if key != "state"}
+    coords = {key: labels for key, labels in field.coords.items() if key not in ("state", "label")}
     return _along_nodes(xr.Dataset(values, coords=coords), field.only)
 
 
@@ -172,7 +175,8 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     probabilities : xarray.DataArray or xarray.Dataset
         As of `predict_nodes`, dims ("obs", "node", "state"), or ``mean`` and ``sd`` of measurements.
     data : (n, d) array_like or table
-        What was predicted; missing cells do not count.
+        What was predicted, as it was given to `predict_nodes`; missing cells do not count. Of a `MixedMRF` a
+        table.
 
     Returns
     -------
@@ -194,30 +198,17 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     """
     import pandas as pd
 
-    if isinstance(probabilities, xr.Dataset) and "probability" in probabilities:
-        return _scores_of_cells(probabilities, data)
-    if isinstance(probabilities, xr.Dataset) and {"mean", "sd"} <= set(probabilities):
-        scores = measurement_scores(probabilities, data)
-    else:
-        scores = state_scores(np.asarray(probabilities), predicted_states(probabilities, data))
-    return pd.DataFrame(scores, index=pd.Index(probabilities["node"].values.tolist(), name="node"))
-
-
-def _scores_of_cells(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
-    """Scores of answers and of measurements, found in a table by their names; the others have none."""
-    import pandas as pd
-
-    if not hasattr(data, "columns"):
-        raise TypeError(
-            "data must be a table of states and measurements with the names of the nodes, as kinds.encode("
-            "table) makes it: columns of an array do not tell answers and measurements apart"
-        )
-    answers, measured = (predicted[dim].values.tolist() for dim in ("answer", "measurement"))
-    probabilities = predicted["probability"].rename(answer="node")
-    numbers = predicted[["mean", "sd"]].rename(measurement="node")
-    parts = []
-    if answers:
-        parts.append(score_predictions(probabilities, pd.DataFrame(data)[answers]))
-    if measured:
-        parts.append(score_predictions(numbers, pd.DataFrame(data)[measured]))
-    return pd.concat(parts)
+    rows = predicted_cells(probabilities, data)
+    parts: list[tuple[xr.DataArray, dict]] = []
+    if rows.states.shape[1]:
+        p = probabilities["probability"] if isinstance(probabilities, xr.Dataset) else probabilities
+        parts.append((p[p.dims[1]], state_scores(np.asarray(p), rows.states)))
+    if isinstance(probabilities, xr.Dataset) and rows.measured.shape[1]:
+        mean = probabilities["mean"]
+        parts.append((mean[mean.dims[1]], measurement_scores(probabilities, rows.measured)))
+    return pd.concat(
+        [
+            pd.DataFrame(scores, index=pd.Index(nodes.values.tolist(), name="node"))
+            for nodes, scores in parts
+        ]
+    )

@@ -22,13 +22,15 @@ def log_pseudo_likelihood(
     node: Any = None,
     group: str = "posterior",
     per_observation: bool = False,
+    model: Any = None,
 ) -> xr.DataArray:
     """Log pseudo-likelihood: sum over observations and nodes of log p(x_i | its neighbours).
 
     Parameters
     ----------
-    x : (n, d) array_like
-        Complete observations; columns in node order.
+    x : (n, d) array_like or table
+        Complete observations: states, columns in node order or found by their names. With `model`, answers as
+        its table has them.
     graph : networkx.Graph or PairwiseGraph
     parameters : xarray.DataTree, xarray.DataArray or array_like
         Edge parameters as the family writes them (agreement: theta in (0, 1)). A DataTree from
@@ -50,6 +52,9 @@ def log_pseudo_likelihood(
         Group of the DataTree to read.
     per_observation : bool
         Keep a last dimension "obs" instead of summing over the observations.
+    model : pymc.Model, optional
+        With the field whose weights are `var_name`: rows are then read as its table was, by its codes and
+        categories.
 
     Returns
     -------
@@ -80,5 +85,6 @@ def log_pseudo_likelihood(
         node=node,
         group=group,
         per_observation=per_observation,
+        model=model,
         name="log_pseudo_likelihood",
     )

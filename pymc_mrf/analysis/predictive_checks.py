@@ -8,7 +8,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, group_variable
 from pymc_mrf.checks import check_labels, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.fields.items import MAX_STATES
+from pymc_mrf.fields.column_reader import MAX_STATES
 from pymc_mrf.graph.coordinates import coords, node_labels
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph

@@ -23,11 +23,33 @@ def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
 def warn_of_states(node, x: np.ma.MaskedArray, name: str) -> None:
     """Warn of states and nodes of the data `x` (..., d) that leave node parameters to the prior."""
     family = node.op.family
-    has_thresholds = family.node_axes > 0
-    if has_thresholds and strip_views(node.op.dist_params(node)[1]) in pm.modelcontext(None).free_RVs:
-        _warn_of_unseen_states(node, x, name)
+    if family.node_axes > 0 and _is_free(node.op.dist_params(node)[1]):
+        graph = node.op.graph
+        rows = x.reshape(-1, graph.n_nodes)
+        _warn_of_unseen_states(
+            rows, graph.nodes, family.node_states(graph.n_nodes), family.node_parameter, name,
+            has_reference=family.has_reference_state,
+        )  # fmt: skip
     elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
         warn_of_constant_columns(x.reshape(-1, x.shape[-1]), node.op.graph.nodes, name)
+
+
+def warn_of_answers(node, x: np.ma.MaskedArray, name: str) -> None:
+    """Warn of answers of a mixed field, of data `x` (..., d), whose biases are left to the prior."""
+    kinds = node.op.columns
+    rows, nodes = (
+        x.reshape(-1, len(kinds.names))[:, kinds.answers],
+        [kinds.names[i] for i in kinds.answers],
+    )
+    warn_of_constant_columns(rows, nodes, name)
+    if _is_free(node.op.dist_params(node)[1]):
+        states = [tuple(range(kinds.n_states[i])) for i in kinds.answers]
+        _warn_of_unseen_states(rows, nodes, states, "bias", name, has_reference=False)
+
+
+def _is_free(parameter) -> bool:
+    """Whether a parameter is a free variable of the model."""
+    return strip_views(parameter) in pm.modelcontext(None).free_RVs
 
 
 def _has_own_parameters(node, parameters: list) -> bool:
@@ -98,24 +120,36 @@ def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
             )
 
 
-def _warn_of_unseen_states(node, x: np.ma.MaskedArray, name: str) -> None:
-    """Warn of states that the data `x` (..., d) do not show, whose node parameters are free."""
-    family, graph = node.op.family, node.op.graph
-    rows = x.reshape(-1, graph.n_nodes)
-    seen = np.array([(rows == state).filled(False).any(axis=0) for state in family.states]).T
-    unseen = ~seen & family.possible(graph.n_nodes)
-    nodes = np.flatnonzero(unseen.any(axis=1))
-    if len(nodes):
+def _warn_of_unseen_states(
+    rows: np.ma.MaskedArray,
+    nodes: Sequence,
+    states: Sequence[tuple],
+    parameter: str | None,
+    name: str,
+    *,
+    has_reference: bool,
+) -> None:
+    """Warn of states of nodes that the data `rows` (n, d) do not show, whose parameters are free."""
+    most = max(map(len, states))
+    seen = np.array(
+        [
+            [k < len(own) and np.ma.filled(column == own[k], False).any() for k in range(most)]
+            for column, own in zip(rows.T, states, strict=True)
+        ]
+    )
+    unseen = ~seen & (np.arange(most) < np.array([len(own) for own in states])[:, None])
+    where = np.flatnonzero(unseen.any(axis=1))
+    if len(where):
         listed = "; ".join(
-            f"{', '.join(str(family.states[k]) for k in np.flatnonzero(unseen[i]))} of {graph.nodes[i]}"
-            for i in nodes[:5]
+            f"{', '.join(str(states[i][k]) for k in np.flatnonzero(unseen[i]))} of {nodes[i]}"
+            for i in where[:5]
         )
-        more = f"; and those of {len(nodes) - 5} more nodes" if len(nodes) > 5 else ""
-        own = _fewer_states(seen) if family.has_reference_state else ""
-        zero = ", or if it is state 0 all those of its node," if family.has_reference_state else ""
+        more = f"; and those of {len(where) - 5} more nodes" if len(where) > 5 else ""
+        own = _fewer_states(seen) if has_reference else ""
+        zero = ", or if it is state 0 all those of its node," if has_reference else ""
         warn_user(
             f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
-            f"{family.node_parameter} of such a state{zero} finite: "
+            f"{parameter} of such a state{zero} finite: "
             f"{own}merge states with pymc_mrf.recode_states(x, "
             "new_states), which keeps missing cells, or give the prior some thought"
         )

@@ -1,13 +1,13 @@
 """What fields of measurements share as PyMC distributions: checks of their data, registration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import warn_user
+from pymc_mrf.checks import check_labels, numeric_array, warn_user
 from pymc_mrf.distributions.field import (
     RegisteredField,
     latent_if_all_missing,
@@ -48,6 +48,25 @@ def measured_values(observed: Any, n_nodes: int, check: Check, name: str) -> np.
             "precision of such nodes finite; leave one of the two out"
         )
     return np.ma.masked_array(values, is_missing) if is_missing.any() else values
+
+
+def positive_scale(scale: Any, labels: Sequence) -> tuple[float, ...]:
+    """Return what the measurements of these names are divided by, positive numbers."""
+    check_labels(scale, labels, "scale", "node")
+    values = numeric_array(scale, "scale", "iuf").astype(np.float64)
+    if values.shape not in ((), (1,), (len(labels),)):
+        raise ValueError(
+            f"scale has shape {values.shape}, but there are {len(labels)} measurements: give one number for "
+            "each, in node order, or one for all"
+        )
+    values = np.broadcast_to(values, (len(labels),))
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        raise ValueError(
+            f"scale must be positive numbers, but that of {labels[int(np.flatnonzero(wrong)[0])]!r} is "
+            f"{values[wrong][0]:g}"
+        )
+    return tuple(values.tolist())
 
 
 def check_diagonal(diagonal: Any) -> None:

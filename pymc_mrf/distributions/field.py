@@ -240,8 +240,11 @@ class RegisteredField:
         super().__init_subclass__(**kwargs)
         cls.rv_op = staticmethod(variable_of)
 
-    def __new__(cls, name, *args, total_size=None, **kwargs):
-        """Register the field with the model on the context stack, and tag its parents and its data."""
+    def __new__(cls, name, *args, total_size=None, record=None, **kwargs):
+        """Register the field with the model on the context stack, and tag its parents and its data.
+
+        `record` is the `ColumnKinds` of the table that is observed, which the variable keeps.
+        """
         if total_size is not None:
             raise ValueError(
                 f"{name}: total_size={total_size!r} is for minibatches, which steps and estimates of fields "
@@ -255,6 +258,8 @@ class RegisteredField:
         model = pm.modelcontext(None)
         tag_parents(registered_node(rv), model)
         mark_observed(model[rv.name], model)
+        if record is not None:
+            model[rv.name].tag.mrf_table = record
         return rv
 
     @classmethod

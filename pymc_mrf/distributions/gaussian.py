@@ -2,11 +2,18 @@
 
 from functools import partial
 
-from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
+from pymc_mrf.distributions.continuous_field import (
+    ContinuousField,
+    check_diagonal,
+    measured_values,
+    positive_scale,
+)
 from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.fields.column_kinds import kinds_of_measurements
 from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements, read_measurements
+from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.graph.structure import as_graph
 
 
@@ -15,27 +22,31 @@ class GaussianMRF(ContinuousField):
 
     .. math::
 
-        p(x \mid w, \kappa, \mu) \propto \exp\Big(\sum_{(u,v)} w_{uv} (x_u - \mu_u)(x_v - \mu_v)
-        - \tfrac12 \sum_u \kappa_u (x_u - \mu_u)^2\Big)
+        p(x \mid w, \kappa, \mu) \propto \exp\Big(\sum_{(u,v)} w_{uv} z_u z_v
+        - \tfrac12 \sum_u \kappa_u z_u^2\Big), \qquad z_u = (x_u - \mu_u) / s_u
 
-    This is the normal distribution with the precision matrix K, K_uu = kappa_u and K_uv = -w_uv, 0 where
+    This is the normal distribution of z with the precision matrix K, K_uu = kappa_u and K_uv = -w_uv, 0 where
     the graph has no edge. Two nodes are independent given all others if and only if w_uv = 0; their partial
     correlation, w_uv / sqrt(kappa_u kappa_v), has the sign of the weight (`partial_correlations`). Means of
-    the nodes given all others are linear: mu_u + sum_v w_uv (x_v - mu_v) / kappa_u.
+    the nodes given all others are linear: mu_u + s_u sum_v w_uv z_v / kappa_u.
 
     Parameters
     ----------
     name : str
     weight : tensor_like of float, shape (..., r), (..., 1) or scalar
-        One value w per edge, in graph order, or one for all, in units of one over those of both ends:
-        positive values make high values of both go together, and zero is no edge.
+        One value w per edge, in graph order, or one for all: positive values make high values of both go
+        together, and zero is no edge.
     diagonal : tensor_like of float, shape (..., d), (..., 1) or scalar
         Diagonal kappa of the precision, in graph order, or one number for all: one over the variance of each
-        node given all others. Any positive prior, such as pm.Gamma.
+        scaled node given all others. Any positive prior, such as pm.Gamma.
     mean : tensor_like of float, shape (..., d), (..., 1) or scalar
         Of each node, in graph order, or of all, in its units; it may differ between rows, as
         ``intercept + z[:, None] * slope``.
     graph : networkx.Graph or PairwiseGraph
+    scale : (d,) array_like of float, or scalar, optional
+        Positive numbers s, by which deviations from the means are divided, such as the standard deviations of
+        the columns, so that one slab for all edges means the same; 1 by default. Means, data and draws stay
+        in the units of the measurements; weights and diagonal are those of the scaled ones.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
         Measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN and cells
         of tables without a value are missing: `GaussianGibbs` draws them. There may be fewer rows than
@@ -51,8 +62,8 @@ class GaussianMRF(ContinuousField):
     ------
     ValueError, TypeError
         If graph, data and parameters do not fit together, a parameter is not finite, numbers of `diagonal`
-        are not positive, a column holds text, dates, categories, truth values or infinite values, or the
-        same value in all of two or more rows.
+        or `scale` are not positive, a column holds text, dates, categories, truth values or infinite values,
+        or the same value in all of two or more rows.
 
     Warns
     -----
@@ -74,9 +85,9 @@ class GaussianMRF(ContinuousField):
     ``pm.sample_prior_predictive``, do not know of the cone: rows whose precision is not positive definite
     are NaN, and all other draws are those of the prior.
 
-    **Units.** One slab for all edges means what it says if the nodes have similar units: divide columns by
-    their standard deviations before, and turn draws back after (`original_units`). A column divided by s has
-    a weight s times as large; partial correlations stay.
+    **Units.** One slab for all edges means what it says if the scaled nodes have similar units: give the
+    standard deviations of the columns as `scale`. A column divided by s has a weight s times as large;
+    partial correlations stay. `original_units` has weights and diagonal of the measurements themselves.
 
     The likelihood is exact, and log-likelihoods are those of the observed cells, row by row.
 
@@ -86,8 +97,10 @@ class GaussianMRF(ContinuousField):
     >>> with pm.Model(coords=pymc_mrf.coords(graph)):
     ...     weight = pymc_mrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 0.5), dims="edge")
     ...     diagonal = pm.Gamma("diagonal", 2, 1, dims="node")
-    ...     mean = pm.Normal("mean", 0, 1, dims="node")
-    ...     pymc_mrf.GaussianMRF("x", weight, diagonal, mean, graph=graph, observed=table / table.std())
+    ...     mean = pm.Normal("mean", table.mean(), 10 * table.std(), dims="node")
+    ...     pymc_mrf.GaussianMRF(
+    ...         "x", weight, diagonal, mean, graph=graph, scale=table.std(), observed=table
+    ...     )
     ...     idata = pm.sample()
     >>> pymc_mrf.summarize_edges(idata, "weight", graph)
     >>> pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph)
@@ -103,13 +116,15 @@ class GaussianMRF(ContinuousField):
         """Register the field with the model on the context stack, after checking the data."""
         graph = given_graph(graph, f"{cls.__name__} {name!r}")
         read = partial(read_measurements, nodes=graph.nodes)
+        if as_table(observed) is not None:
+            kwargs.setdefault("record", kinds_of_measurements(graph.nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         check = partial(check_measurements, nodes=graph.nodes)
         x = None if observed is None else measured_values(observed, graph.n_nodes, check, name)
         return super().__new__(cls, name, *args, graph=graph, observed=observed, x=x, **kwargs)
 
     @classmethod
-    def dist(cls, weight, diagonal, mean=0.0, *, graph, **kwargs):
+    def dist(cls, weight, diagonal, mean=0.0, *, graph, scale=1.0, **kwargs):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
@@ -117,4 +132,5 @@ class GaussianMRF(ContinuousField):
         node = node_parameter(diagonal, GAUSSIAN, graph, "diagonal")
         check_diagonal(diagonal)
         centre = node_parameter(mean, GAUSSIAN, graph, "mean")
-        return super().dist([edge, node, centre], op=GaussianFieldRV(graph), **kwargs)
+        op = GaussianFieldRV(graph, positive_scale(scale, graph.nodes))
+        return super().dist([edge, node, centre], op=op, **kwargs)

@@ -1,7 +1,7 @@
 """The random variable behind Gaussian fields: its draws and its log density.
 
-x ~ N(mean, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and K_uu = diagonal.
-Where K is not positive definite the log density is -inf.
+(x - mean) / scale ~ N(0, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and
+K_uu = diagonal. Where K is not positive definite the log density is -inf.
 """
 
 from typing import Any
@@ -27,20 +27,25 @@ class GaussianFieldRV(FieldRV):
     """Random variable over the d nodes of `graph`, of parameters weight (r,), diagonal (d,) and mean (d,).
 
     A draw is NaN where the precision is not positive definite.
+
+    Attributes
+    ----------
+    scale : tuple of d floats
+        What deviations from the means are divided by.
     """
 
     name = "GaussianMRF"
     signature = "(r),(d),(d)->(d)"
     dtype = "float64"
-    __props__ = (*RandomVariable.__props__, "graph")
+    __props__ = (*RandomVariable.__props__, "graph", "scale")
     likelihood = "gaussian"
     family = GAUSSIAN
     labels = ("weight", "diagonal", "mean")
     groups_edges = False
     alternatives = ()
 
-    def __init__(self, graph: PairwiseGraph, **props: Any) -> None:
-        self.graph = graph
+    def __init__(self, graph: PairwiseGraph, scale: tuple[float, ...], **props: Any) -> None:
+        self.graph, self.scale = graph, scale
         super().__init__(**props)
 
     def edge_and_node_parameters(self, node: Apply) -> list:
@@ -50,7 +55,7 @@ class GaussianFieldRV(FieldRV):
 
     def implementation(self, jit):
         """Draw one row."""
-        edges, d = self.graph.edges, self.graph.n_nodes
+        edges, d, scale = self.graph.edges, self.graph.n_nodes, np.array(self.scale)
 
         def draw(rng, weight, diagonal, mean):
             K, x = np.empty((d, d)), np.empty(d)
@@ -59,7 +64,7 @@ class GaussianFieldRV(FieldRV):
                 x[:] = np.nan
             else:
                 kernels.draw_centred(K, x, rng)
-            return x + mean
+            return mean + scale * x
 
         return draw
 
@@ -82,7 +87,7 @@ def _means(op, rv, rng, size, weight, diagonal, mean):
 @_logprob.register(GaussianFieldRV)
 def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
     [x] = values
-    K, deviation = op.precision(weight, diagonal), x - mean
+    K, deviation = op.precision(weight, diagonal), (x - mean) / np.array(op.scale)
     if shared_by_rows([K], [2]):
         K = core(K, 2)
         quadratic = (deviation * (deviation @ K)).sum(axis=-1)
@@ -90,7 +95,8 @@ def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
         quadratic = (deviation * (K @ deviation[..., None])[..., 0]).sum(axis=-1)
     factor = pt.linalg.cholesky(K, lower=True, on_error="nan")
     half = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
-    logp = half - 0.5 * (quadratic + op.n_variables * LOG_2PI)
+    units = float(np.log(op.scale).sum()) + 0.5 * op.n_variables * LOG_2PI
+    logp = half - 0.5 * quadratic - units
     return pt.switch(pt.isnan(half), -np.inf, logp)
 
 
@@ -101,10 +107,10 @@ class LogDensityOfSeen(NumbaOp, Op):
     cells.
     """
 
-    __props__ = ("graph",)
+    __props__ = ("graph", "scale")
 
-    def __init__(self, graph: PairwiseGraph) -> None:
-        self.graph = graph
+    def __init__(self, graph: PairwiseGraph, scale: tuple[float, ...]) -> None:
+        self.graph, self.scale = graph, scale
 
     def outputs(self, *inputs):
         """One number for each row."""
@@ -116,7 +122,8 @@ class LogDensityOfSeen(NumbaOp, Op):
 
     def implementation(self, jit):
         """Integrate the missing cells out: what their conditional density is at its mode."""
-        edges = self.graph.edges
+        edges, scale = self.graph.edges, np.array(self.scale)
+        log_units = np.log(scale) + 0.5 * LOG_2PI
 
         def log_density_of_seen(x, weight, diagonal, mean):
             n, d = x.shape
@@ -126,14 +133,15 @@ class LogDensityOfSeen(NumbaOp, Op):
                 kernels.fill_precision(edges, w, a, K)
                 L[:] = K
                 log_det = kernels.factorise(L)
-                row = x[i] - mean[min(i, len(mean) - 1)]
+                row = (x[i] - mean[min(i, len(mean) - 1)]) / scale
                 missing = np.flatnonzero(np.isnan(x[i]))
                 m = len(missing)
                 block = of_missing[:m, :m]
                 kernels.fill_conditional(K, missing, row, block)
                 log_det -= kernels.factorise(block)
                 kernels.solve_factorised(block, missing, row)
-                out[i] = 0.5 * (log_det - row @ (K @ row) - (d - m) * LOG_2PI)
+                units = log_units.sum() - log_units[missing].sum()
+                out[i] = 0.5 * (log_det - row @ (K @ row)) - units
             return out
 
         return log_density_of_seen

@@ -27,6 +27,7 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
+from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
@@ -161,6 +162,9 @@ class KineticMRF(DiscreteField):
         if family == "ordinal" and n_states is None and observed is not None:
             n_states = one_or_each(count_states(observed, graph.nodes, f"{name}: observed", columns))
         kind = _family(family, n_states, scores, graph)
+        if observed is not None and not isinstance(observed, Variable):
+            of_table = kinds_of_answers(observed, graph.nodes, kind, columns, f"{name}: observed")
+            kwargs["record"] = of_table
         read = partial(read_answers, nodes=graph.nodes, states=kind.node_states(graph.n_nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=None)
         x, n_rows = None, _length(kwargs.get("shape"), dims, graph, name) if observed is None else 0

@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_mrf.checks import check_labels, check_option, numeric_array, whole_number
-from pymc_mrf.distributions.column_warnings import warn_of_constant_columns
-from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.checks import check_labels, check_option, whole_number
+from pymc_mrf.distributions.column_warnings import warn_of_answers
+from pymc_mrf.distributions.continuous_field import (
+    ContinuousField,
+    check_diagonal,
+    measured_values,
+    positive_scale,
+)
+from pymc_mrf.distributions.field import check_shape, given_graph, read_observed, registered_node
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
-from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
+from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.edges.mixed_reference import sample_reference
 
@@ -122,17 +128,19 @@ class MixedMRF(ContinuousField):
     ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = _checked_graph(graph, kinds, f"{cls.__name__} {name!r}")
-        read = partial(read_mixed, kinds=kinds)
-        observed = read_observed(observed, read, name, columns=columns, weights=weights)
+        if as_table(observed) is not None:
+            kwargs.setdefault("record", kinds)
+        observed = read_observed(observed, kinds.read, name, columns=columns, weights=weights)
         x = None
         if observed is not None:
             x = measured_values(observed, graph.n_nodes, partial(check_mixed, kinds=kinds), name)
-            answers = np.ma.masked_array(x).reshape(-1, graph.n_nodes)[:, kinds.answers]
-            warn_of_constant_columns(answers, [kinds.names[i] for i in kinds.answers], name)
             kwargs["data"] = x
-        return super().__new__(
+        rv = super().__new__(
             cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs
         )
+        if x is not None:
+            warn_of_answers(registered_node(rv), np.ma.masked_array(x), name)
+        return rv
 
     @classmethod
     def dist(
@@ -155,7 +163,8 @@ class MixedMRF(ContinuousField):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         whole_number(n_sweeps, "n_sweeps", 1)
         check_option(likelihood, "likelihood", LIKELIHOODS)
-        op = MixedFieldRV(graph, kinds, _scale(scale, kinds), n_sweeps=int(n_sweeps))
+        scale = positive_scale(scale, [kinds.names[i] for i in kinds.measurements])
+        op = MixedFieldRV(graph, kinds, scale, n_sweeps=int(n_sweeps))
         c = op.layout.n_measured
         if c and diagonal is None:
             raise TypeError(
@@ -201,26 +210,6 @@ def _checked_graph(graph: Any, kinds: Any, what: str) -> PairwiseGraph:
     if not len(kinds.answers):
         raise ValueError(f"{what} has measurements only: declare it as a pymc_mrf.GaussianMRF")
     return kinds.checked(graph)
-
-
-def _scale(scale: Any, kinds: ColumnKinds) -> tuple[float, ...]:
-    """Return the scales of the measurements, positive numbers."""
-    labels = [kinds.names[i] for i in kinds.measurements]
-    check_labels(scale, labels, "scale", "node")
-    values = numeric_array(scale, "scale", "iuf").astype(np.float64)
-    if values.shape not in ((), (1,), (len(labels),)):
-        raise ValueError(
-            f"scale has shape {values.shape}, but there are {len(labels)} measurements: give one number for "
-            "each, in node order, or one for all"
-        )
-    values = np.broadcast_to(values, (len(labels),))
-    wrong = ~(np.isfinite(values) & (values > 0))
-    if wrong.any():
-        raise ValueError(
-            f"scale must be positive numbers, but that of {labels[int(np.flatnonzero(wrong)[0])]!r} is "
-            f"{values[wrong][0]:g}"
-        )
-    return tuple(values.tolist())
 
 
 def _parameter(value, label: str, length: int, unit: str, op: MixedFieldRV, may_differ: bool = False):

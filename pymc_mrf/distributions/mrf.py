@@ -36,6 +36,7 @@ from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.path_range import register_checks
 from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.state_numbers import one_or_each
@@ -68,6 +69,9 @@ class MarkovRandomField(DiscreteField):
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
         family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
+        if observed is not None and not isinstance(observed, Variable):
+            of_table = kinds_of_answers(observed, graph.nodes, family, columns, f"{name}: observed")
+            kwargs.setdefault("record", of_table)
         read = partial(read_answers, nodes=graph.nodes, states=family.node_states(graph.n_nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         x = None if observed is None else check_states(observed, family, graph, name)

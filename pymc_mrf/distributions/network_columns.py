@@ -1,141 +1,138 @@
 """Networks of measurements, of answers without an order, and of several kinds, for `network_model`."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
+from pymc.logprob.transforms import Transform
 
-from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
 from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
-from pymc_mrf.fields.gaussian import check_measurements, measurements, why_no_measurement
-from pymc_mrf.fields.items import Items, places_of
+from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_numbered_table, read_places
+from pymc_mrf.fields.table_columns import Table
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
-class Measurements(NamedTuple):
-    """Columns of measurements, in their standard deviations from their means; beside answers as they are.
+class Rows(NamedTuple):
+    """Rows of a table as a field takes them.
 
     Attributes
     ----------
-    names : list
-        Of the d columns.
+    kinds : ColumnKinds
+        What the table was.
     x : (n, d) array, or masked array if cells are missing
-    rows : list
+        States, as integers if there is nothing else, and measurements.
+    labels : list
         Labels of the rows, or their numbers.
     mean, sd : (c,) arrays
         Of the measurements, in their units.
     """
 
-    names: list
+    kinds: ColumnKinds
     x: np.ndarray
-    rows: list
+    labels: list
     mean: np.ndarray
     sd: np.ndarray
 
 
-def read_columns(value: Any, columns: Sequence | None, others: Sequence = ()) -> Measurements:
-    """Read the measurements of a table, and say what has been left out.
-
-    Parameters
-    ----------
-    value : table of pandas, polars, pyarrow or xarray, or (n, d) array_like
-    columns : sequence, optional
-        Names of the columns; by default every one that holds numbers.
-    others : sequence
-        Names of columns that are known to be no measurements.
-
-    Raises
-    ------
-    ValueError
-        If a column that `columns` names holds no measurements, fewer than two do, or one has infinite values
-        or the same value in all rows.
-
-    Warns
-    -----
-    UserWarning
-        If columns have been left out.
-    """
-    table = as_numbered_table(value, "table")
-    places, said = places_of("measurement", table, columns, others, why_no_measurement)
-    if said:
-        warn_user(f"table: {said[0]}")
-    read = read_places(table, places, lambda c, _, name: measurements(c, f"table: column {name!r}"))
-    names, (values, is_missing, rows) = [table.names[k] for k in places], read
-    check_measurements(values, is_missing, names, "table")
-    x = np.ma.masked_array(values, is_missing)
-    mean, sd = _mean_and_sd(x)
-    x = (x - mean) / sd
-    return Measurements(names, x if is_missing.any() else x.data, rows, mean, sd)
-
-
-def read_kinds(value: Any, kinds: ColumnKinds) -> Measurements:
+def read_rows(table: Table, kinds: ColumnKinds) -> Rows:
     """Read states and measurements of the columns of these kinds; others are left out.
-
-    Parameters
-    ----------
-    value : table of pandas, polars, pyarrow or xarray, or (n, d) array_like
-    kinds : ColumnKinds
 
     Raises
     ------
     ValueError
         If the table lacks a column, or one is of another kind, or holds what its kind cannot have.
     """
-    read = read_mixed(as_numbered_table(value, "table"), kinds, "table", kinds.names)
+    read = kinds.read(table, "table", kinds.names)
     assert read is not None  # it is a table
     values, is_missing = np.where(read.is_missing, 0.0, read.values), read.is_missing
     check_mixed(values, is_missing, kinds, "table")
+    if not kinds.is_measured.any():
+        values = values.astype(np.int64)
     x = np.ma.masked_array(values, is_missing)
-    mean, sd = _mean_and_sd(x[:, kinds.measurements])
-    return Measurements(list(kinds.names), x if is_missing.any() else values, read.rows, mean, sd)
+    y = x[:, kinds.measurements]
+    mean, sd = np.ma.getdata(y.mean(axis=0)), np.ma.getdata(y.std(axis=0, ddof=1))
+    return Rows(kinds, x if is_missing.any() else values, read.rows, mean, sd)
 
 
-def _mean_and_sd(x: np.ma.MaskedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Means and standard deviations (c,) of columns of measurements (n, c)."""
-    return np.ma.getdata(x.mean(axis=0)), np.ma.getdata(x.std(axis=0, ddof=1))
+class Standardised(Transform):
+    """Deviations from `mean` over `sd`: what samplers move in the place of means of measurements."""
+
+    name = "standardised"
+    ndim_supp = 0
+
+    def __init__(self, mean: np.ndarray, sd: np.ndarray) -> None:
+        self.mean, self.sd = mean, sd
+
+    def forward(self, value, *inputs):
+        """Standardise."""
+        return (value - self.mean) / self.sd
+
+    def backward(self, value, *inputs):
+        """Go back to the units of the measurements."""
+        return self.mean + self.sd * value
+
+    def log_jac_det(self, value, *inputs):
+        """Log of the derivative of `backward`."""
+        return pt.zeros_like(value) + np.log(self.sd)
 
 
-def declare_measured(suffix: str, weight: Any, part: Measurements, graph: PairwiseGraph) -> None:
+def declare_measured(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph) -> None:
     """Declare diagonal, means and field of measurements; names end in `suffix`, the rows' dim is there."""
     diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="node")
-    mean = pm.Normal(f"mean{suffix}", 0.0, 10.0, dims="node")
-    dims = (f"row{suffix}", "node")
-    GaussianMRF(f"x{suffix}", weight, diagonal, mean, graph=graph, observed=part.x, dims=dims)
+    mean = _means(f"mean{suffix}", part, "node")
+    options = {
+        "scale": part.sd,
+        "observed": part.x,
+        "record": part.kinds,
+        "dims": (f"row{suffix}", "node"),
+    }
+    GaussianMRF(f"x{suffix}", weight, diagonal, mean, graph=graph, **options)
 
 
-def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likelihood: Any) -> None:
+def _means(name: str, part: Rows, dim: str) -> Any:
+    """Declare means of measurements, nearly flat; samplers move them standardised."""
+    moved = Standardised(part.mean, part.sd)
+    return pm.Normal(name, part.mean, 10.0 * part.sd, dims=dim, default_transform=moved)
+
+
+def declare_nominal(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
     """Declare weights, biases and field of answers without an order."""
-    blocks = table_sizes(graph, items.n_states)
+    n_states = list(part.kinds.n_states)
     slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
-    weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry")
+    weight = SpikeAndSlab("weight", p, slab, blocks=table_sizes(graph, n_states), dims="entry")
     bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
-    options = {"observed": items.x, "likelihood": likelihood, "dims": ("row", "node")}
-    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(items.n_states), **options)
+    options = {
+        "observed": part.x, "record": part.kinds, "likelihood": likelihood, "dims": ("row", "node"),
+    }  # fmt: skip
+    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(n_states), **options)
 
 
-def declare_mixed(
-    p: Any, slab: Any, part: Measurements, kinds: ColumnKinds, graph: PairwiseGraph, likelihood: Any
-) -> None:
+def declare_mixed(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
     """Declare weights, biases, diagonal, means and field of columns of several kinds."""
+    kinds = part.kinds
     if slab is None:
         slab = pm.Normal.dist(0.0, 1.0) if "nominal" in kinds.kinds else pm.Cauchy.dist(0.0, 2.0)
     weight = SpikeAndSlab("weight", p, slab, blocks=kinds.block_sizes(graph), dims="entry")
     bias = pm.Normal("bias", 0.0, 3.0, dims=("answer", "state"))
     options = {
-        "graph": graph, "kinds": kinds, "observed": part.x, "likelihood": likelihood, "dims": ("row", "node"),
+        "graph": graph, "kinds": kinds, "observed": part.x, "record": kinds, "likelihood": likelihood,
+        "dims": ("row", "node"),
     }  # fmt: skip
     if not len(kinds.measurements):
         MixedMRF("x", weight, bias, **options)
         return
-    for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
-        pm.Data(name, values, dims="measurement")
+    keep_units(part, "measurement")
     diagonal = pm.Exponential("diagonal", 0.5, dims="measurement")
-    mean = pm.Normal("mean", part.mean, 10.0 * part.sd, dims="measurement")
+    mean = _means("mean", part, "measurement")
     MixedMRF("x", weight, bias, diagonal, mean, scale=part.sd, **options)
+
+
+def keep_units(part: Rows, dim: str) -> None:
+    """Keep means and standard deviations of the measurements in the model."""
+    for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
+        pm.Data(name, values, dims=dim)

@@ -12,20 +12,20 @@ from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_commun
 from pymc_mrf.distributions.group_weights import group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.network_columns import (
-    Measurements,
+    Rows,
     declare_measured,
     declare_mixed,
     declare_nominal,
-    read_columns,
-    read_kinds,
+    keep_units,
+    read_rows,
 )
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.fields.items import Items, read_items
+from pymc_mrf.fields.column_reader import find_columns
 from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_table, is_labelled_otherwise
+from pymc_mrf.fields.table_columns import as_numbered_table, as_table, is_labelled_otherwise
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -67,16 +67,19 @@ def network_model(
     zero as a whole with probability one half, otherwise Normal(0, 1), the kind of slab that does not depend
     on what the answers are called, under which two answers have the coupling of an `Ising` field with
     Normal(0, 1/2); ``bias`` of every answer is Normal(0, 3). Measurements (``kind="continuous"``) have a
-    `GaussianMRF` of columns in standard deviations from their means, which the model keeps as
-    ``column_sd`` and ``column_mean``: ``weight`` has the same prior as above and ``diagonal`` is
-    Exponential(1/2), both of bgms 0.2.0, whose priors are those of half the precision, -K_uv / 2 and K_uu /
-    2, and which multiplies them by a power of the determinant of K unless ``delta = 0``; ``mean`` is
-    Normal(0, 10), nearly flat as there.
+    `GaussianMRF` whose `scale` are the standard deviations of the columns, which the model keeps as
+    ``column_sd``, beside their means, ``column_mean``. ``weight`` has the same prior as above and
+    ``diagonal`` is Exponential(1/2), both of bgms 0.2.0, whose priors are those of half the precision, -K_uv
+    / 2 and K_uu / 2, and which multiplies them by a power of the determinant of K unless ``delta = 0``.
+    ``mean`` is Normal about the mean of the column, its standard deviation ten times that of the column:
+    nearly flat as there. It is in the units of the columns, as data, draws and predictions are.
 
     A table of several kinds has a `MixedMRF` if `kind` is what `column_kinds` found in it, with the priors of
-    the parts: ``bias`` of every answer, ``diagonal``, and ``mean``, which here is in the units of the
-    columns, as data and draws are. Weights, those of measurements in standard deviations (``column_sd``),
-    are Normal(0, 1) if answers of any column have no order, else Cauchy with scale 2.
+    the parts: ``bias`` of every answer, ``diagonal``, and ``mean``. Weights are Normal(0, 1) if answers of
+    any column have no order, else Cauchy with scale 2.
+
+    The field remembers the table: `predict_nodes` and all that takes further rows reads them by its codes,
+    categories and units.
 
     Scores of items with k answers run from -(k - 1) / 2 to (k - 1) / 2 in steps of one, those of binary
     items are 0 and 1; the weights are the same for scores from 0. With many answers weights are smaller:
@@ -175,31 +178,32 @@ def network_model(
         )
     if isinstance(kind, ColumnKinds):
         _refuse_beside_kinds(kind, columns=columns, groups=groups, n_states=n_states)
-        part, graph = read_kinds(table, kind), complete(kind.names)
+        part, graph = read_rows(as_numbered_table(table, "table"), kind), complete(kind.names)
         with pm.Model(coords=kind.coords(graph)) as model:
             _add_rows(model, "", part)
             p = _inclusion(prior_inclusion, communities, graph)
-            declare_mixed(p, slab, part, kind, graph, likelihood)
+            declare_mixed(p, slab, part, graph, likelihood)
         return model
     labels, others = _labels_of_rows(table, groups)
-    items: Any
+    found = as_numbered_table(table, "table")
     if kind == "continuous":
         for name, given in (("n_states", n_states), ("likelihood", likelihood)):
             if given not in (None, "auto"):
                 raise ValueError(
                     f'{name}={given!r} has no meaning for measurements, kind="continuous": leave it out'
                 )
-        items = read_columns(table, columns, others)
-    else:
-        items = read_items(table, columns, n_states, others, is_ordered=kind != "nominal")
-        kind = _kind(kind, items)
+    of_kind = kind if kind in ("nominal", "continuous") else "ordinal"
+    record = find_columns(found, of_kind, columns, n_states, others)
+    items = read_rows(found, record)
+    if kind != "continuous":
+        kind = _kind(kind, record)
     # the same labels as in `coords`, so that a graph of them fits
-    graph = complete(items.names)
+    graph = complete(record.names)
     axes = coords(graph)
     if kind not in ("binary", "continuous"):
-        axes["state"] = items.labels[0 if kind == "nominal" else 1 :]
+        axes["state"] = record.state_labels[0 if kind == "nominal" else 1 :]
     if kind == "nominal":
-        axes["entry"] = nominal(items.n_states).entry_labels(graph)
+        axes["entry"] = nominal(list(record.n_states)).entry_labels(graph)
     with pm.Model(coords=axes) as model:
         p = _inclusion(prior_inclusion, communities, graph)
         if kind == "nominal":
@@ -207,8 +211,7 @@ def network_model(
             declare_nominal(p, slab, items, graph, likelihood)
             return model
         if kind == "continuous":
-            pm.Data("column_mean", items.mean, dims="node")
-            pm.Data("column_sd", items.sd, dims="node")
+            keep_units(items, "node")
         slab = pm.Cauchy.dist(0.0, 2.0) if slab is None else slab
         weight = SpikeAndSlab("weight", p, slab, dims="edge")
         if labels is None:
@@ -220,7 +223,7 @@ def network_model(
         weights = group_weights(weight, names, p, slab, contrasts=contrasts)
         for group, of_weight in weights.items():
             of_group = np.flatnonzero(labels == group)
-            part = items._replace(x=items.x[of_group], rows=[items.rows[k] for k in of_group])
+            part = items._replace(x=items.x[of_group], labels=[items.labels[k] for k in of_group])
             _declare(model, f"_{group}", kind, of_weight, part, graph, likelihood)
     return model
 
@@ -288,7 +291,7 @@ def _group_names(labels: np.ndarray, n_rows: int) -> list:
     return names
 
 
-def _kind(kind: str, items: Items) -> str:
+def _kind(kind: str, items: ColumnKinds) -> str:
     """Kind of the field, "auto" decided."""
     is_binary = max(items.n_states) == 2
     if kind == "auto":
@@ -330,33 +333,35 @@ def _declare(
     suffix: str,
     kind: str,
     weight: Any,
-    items: Items | Measurements,
+    items: Rows,
     graph: PairwiseGraph,
     likelihood: Any,
 ) -> None:
     """Declare thresholds and field of the rows of `items`; names end in `suffix`."""
     _add_rows(model, suffix, items)
-    if isinstance(items, Measurements):
+    if kind == "continuous":
         declare_measured(suffix, weight, items, graph)
         return
     options = {
-        "graph": graph, "observed": items.x, "likelihood": likelihood, "dims": (f"row{suffix}", "node"),
+        "graph": graph, "observed": items.x, "record": items.kinds, "likelihood": likelihood,
+        "dims": (f"row{suffix}", "node"),
     }  # fmt: skip
     if kind == "binary":
         bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims="node")
         BoltzmannMachine(f"x{suffix}", weight, bias, **options)
         return
-    centres = [0.5 * (k - 1) for k in items.n_states]
-    scores = [np.arange(k) - c for k, c in zip(items.n_states, centres, strict=True)]
-    threshold = _threshold(suffix, kind, items.n_states, centres)
-    options |= {"n_states": one_or_each(items.n_states), "scores": scores}
+    n_states = list(items.kinds.n_states)
+    centres = [0.5 * (k - 1) for k in n_states]
+    scores = [np.arange(k) - c for k, c in zip(n_states, centres, strict=True)]
+    threshold = _threshold(suffix, kind, n_states, centres)
+    options |= {"n_states": one_or_each(n_states), "scores": scores}
     OrdinalMRF(f"x{suffix}", weight, threshold, **options)
 
 
-def _add_rows(model: pm.Model, suffix: str, items: Items | Measurements) -> None:
+def _add_rows(model: pm.Model, suffix: str, items: Rows) -> None:
     """Name the rows, by their labels if these differ."""
-    has_names = len(set(items.rows)) == len(items.rows)
-    model.add_coord(f"row{suffix}", items.rows if has_names else range(len(items.rows)))
+    labels = items.labels
+    model.add_coord(f"row{suffix}", labels if len(set(labels)) == len(labels) else range(len(labels)))
 
 
 def _threshold(suffix: str, kind: str, n_states: list[int], centres: list[float]) -> Any:

@@ -139,7 +139,7 @@ def _of_measured(op: GaussianFieldRV, table, mask, dist):
         for v in op.dist_params(dist.owner)
     ]
     inputs = [v.astype("float64") for v in (table.reshape((-1, d)), *parameters)]
-    of_rows = LogDensityOfSeen(op.graph)(*inputs)
+    of_rows = LogDensityOfSeen(op.graph, op.scale)(*inputs)
     is_seen = ~missing.reshape(-1, d).all(axis=1)
     return of_rows.reshape(missing.shape[:-1]) if is_seen.all() else of_rows[np.flatnonzero(is_seen)]
 

@@ -1,18 +1,26 @@
-"""What the columns of a table are, measurements or answers of either kind, and tables of such columns."""
+"""What a table was: its columns, measurements or answers of either kind, and how rows of it are read."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated
-from pymc_mrf.fields.family import contrasts
-from pymc_mrf.fields.gaussian import check_measurements
+from pymc_mrf.fields.family import Family, contrasts
+from pymc_mrf.fields.gaussian import check_measurements, measurements
 from pymc_mrf.fields.state_numbers import states_of
-from pymc_mrf.fields.table_columns import Answers, Column, as_numbered_table, column_numbers
-from pymc_mrf.fields.tables import read_nodes
+from pymc_mrf.fields.table_columns import (
+    Answers,
+    Column,
+    as_numbered_table,
+    as_table,
+    column_numbers,
+    number_of,
+    read_places,
+)
+from pymc_mrf.fields.tables import positions, read_nodes
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 if TYPE_CHECKING:
@@ -20,10 +28,15 @@ if TYPE_CHECKING:
 
 KINDS = ("continuous", "ordinal", "nominal")
 
+TRUTH = ("False", "True")
+"""Labels of the states of truth values."""
+
 
 @dataclass(frozen=True)
 class ColumnKinds:
     """What each column of a table is: a measurement, or an answer with an order or without.
+
+    It is the record of a table: by it `encode` reads further rows as the first ones were read.
 
     Attributes
     ----------
@@ -34,13 +47,14 @@ class ColumnKinds:
     n_states : tuple of d int
         States of each, 0, 1, ...; none of continuous columns.
     labels : tuple of d tuples
-        What each state is called, if that is anything but its number.
+        What the table writes for each state, a text or a number; nothing where these are the states
+        themselves.
     """
 
     names: tuple[Any, ...]
     kinds: tuple[str, ...]
     n_states: tuple[int, ...]
-    labels: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    labels: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse kinds that there are not, numbers of states that they cannot have, and a name twice."""
@@ -57,6 +71,13 @@ class ColumnKinds:
                 raise ValueError(f"column {name!r} is continuous and has no states, but n_states is {k}")
             if kind != "continuous":
                 states_of(k, f"n_states of column {name!r}")
+        if not self.labels:
+            object.__setattr__(self, "labels", ((),) * len(self.names))
+        for name, k, labels in zip(self.names, self.n_states, self.labels, strict=True):
+            if labels and len(set(map(_key, labels))) != k:
+                raise ValueError(
+                    f"column {name!r} has {k} states, but the labels {labels}: give one of each"
+                )
 
     @cached_property
     def is_measured(self) -> np.ndarray:
@@ -119,7 +140,7 @@ class ColumnKinds:
             "edge": list(graph.edge_labels),
             "entry": self.entry_labels(graph),
             "answer": [self.names[i] for i in self.answers],
-            "state": list(range(max(self.n_states))),
+            "state": self.state_labels,
             "measurement": [self.names[i] for i in self.measurements],
         }
 
@@ -142,8 +163,21 @@ class ColumnKinds:
             )
         return graph
 
+    @cached_property
+    def state_labels(self) -> list:
+        """What states are called in all answers, of which some may have fewer; numbers where they differ."""
+        own = [self.labels[i] or tuple(range(self.n_states[i])) for i in self.answers]
+        longest = max(own, key=len, default=())
+        keys = list(map(_key, longest))
+        agree = all(list(map(_key, labels)) == keys[: len(labels)] for labels in own)
+        return list(longest if agree else range(len(longest)))
+
+    def of_states(self) -> "ColumnKinds":
+        """Return the same columns as read from tables of states 0, 1, ..."""
+        return replace(self, labels=())
+
     def encode(self, table: Any) -> "pd.DataFrame":
-        """Read states and measurements of a table, as a `MixedMRF` does; NaN where a cell is missing.
+        """Read further rows of the table as the first ones were read; NaN where a cell is missing.
 
         Parameters
         ----------
@@ -158,17 +192,133 @@ class ColumnKinds:
         Raises
         ------
         TypeError, ValueError
-            If it is no table, or a column is of another kind.
+            If it is no table, a column is missing or of another kind, or an answer is none of the first rows.
         """
         import pandas as pd
 
-        read = read_mixed(table, self, "table")
+        read = self.read(table, "table")
         if read is None:
             raise TypeError(
                 f"table must have named columns, as a data frame has, not {type(table).__name__}"
             )
         values = np.where(read.is_missing, np.nan, read.values)
         return pd.DataFrame(values, index=read.rows, columns=list(self.names))
+
+    def decode(self, x: Any) -> "pd.DataFrame":
+        """Write rows of states and measurements, such as predictive draws, as the table writes them.
+
+        Parameters
+        ----------
+        x : (n, d) array_like, or masked array
+            Columns in the order of `names`; masked cells and NaN are missing.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Ordinal answers that are texts are ordered categories.
+
+        Raises
+        ------
+        ValueError
+            If a cell is no state of its column.
+        """
+        import pandas as pd
+
+        read = self.of_states().read_rows(np.ma.asarray(x), "x")
+        columns: dict = {}
+        for i, name in enumerate(self.names):
+            values, is_missing, labels = read.values[:, i], read.is_missing[:, i], self.labels[i]
+            if not labels:
+                columns[name] = np.where(is_missing, np.nan, values) if is_missing.any() else values
+                if self.kinds[i] != "continuous" and not is_missing.any():
+                    columns[name] = values.astype(np.int64)
+                continue
+            if labels == TRUTH:
+                columns[name] = pd.array(np.where(is_missing, None, values == 1), dtype="boolean")
+                continue
+            codes = np.where(is_missing, -1, values).astype(np.int64)
+            is_ordered = self.kinds[i] == "ordinal"
+            of_codes = pd.Categorical.from_codes(codes, list(labels), ordered=is_ordered)
+            is_text = any(isinstance(v, str) for v in labels)
+            columns[name] = of_codes if is_text else np.asarray(of_codes)
+        return pd.DataFrame(columns)
+
+    def read(self, table: Any, name: str, columns: Sequence | None = None) -> Answers | None:
+        """Read states and measurements from a table; None if `table` is none whose columns can have names.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
+        name : str
+            Of the argument, for messages.
+        columns : sequence, optional
+            What the columns are called in this table, in the same order, if that is anything else.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, too many or of another kind, or has an answer that is none of its states.
+        """
+
+        def numbers(column: Column, i: int, label: Any) -> np.ndarray:
+            return self._numbers(column, i, f"{name}: column {label!r}")
+
+        answers = read_nodes(table, self.names, name, columns, numbers)
+        if answers is not None:
+            self.check_states(answers.values, answers.is_missing, name)
+        return answers
+
+    def read_rows(self, data: Any, name: str) -> Answers:
+        """Read rows from a table as `read` does, or from an array, whose columns go by position."""
+        answers, d = self.read(data, name), len(self.names)
+        if answers is not None:
+            return answers
+        table = as_numbered_table(data, name)
+        if len(table.names) != d:
+            shape = len(table.rows), len(table.names)
+            raise ValueError(f"{name} has shape {shape}; give rows of the {d} nodes")
+
+        def numbers(column: Column, i: int, label: Any) -> np.ndarray:
+            return self._numbers(column, i, f"{name}: column {self.names[i]!r}")
+
+        answers = read_places(table, range(d), numbers)
+        self.check_states(answers.values, answers.is_missing, name)
+        return answers
+
+    def _numbers(self, column: Column, i: int, what: str) -> np.ndarray:
+        """Read states or measurements (n,) of column i, 0.0 where they are missing."""
+        k, labels = self.n_states[i], self.labels[i]
+        if self.kinds[i] == "continuous":
+            return measurements(column, what)
+        if not labels or (_is_of_numbers(column) and all(number_of(v) is None for v in labels)):
+            return column_numbers(column, tuple(range(k)), what)
+        of_label = {_key(label): state for state, label in enumerate(labels)}
+        out = np.zeros(len(column.is_missing))
+        present = column.present()
+        keys = list(map(_key, present))
+        strange = [v for v, key in zip(present, keys, strict=True) if key not in of_label]
+        if strange:
+            raise ValueError(
+                f"{what} has the answer {_plain(strange[0])!r}, which is none of those of the table that it "
+                f"was read from ({', '.join(map(repr, labels))}); {len(strange)} such cells: recode them, "
+                "or make them missing values"
+            )
+        out[~column.is_missing] = [of_label[key] for key in keys]
+        return out
+
+    def check_states(self, values: np.ndarray, is_missing: np.ndarray, name: str) -> None:
+        """Refuse cells of `values` (n, d) that are no states of their columns; errors call these `name`."""
+        for i in self.answers:
+            x, k, column = values[:, i], self.n_states[i], self.names[i]
+            wrong = ~np.isin(x, np.arange(k)) & ~is_missing[:, i]
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ValueError(
+                    f"{name} is {x[row]:g} in row {row} of {column!r}, which is {self.kinds[i]} with the "
+                    f"states 0 to {k - 1}; {int(wrong.sum())} such cells: recode them, or tell how many "
+                    "states there are when the field is declared, by n_states, as with "
+                    f"pymc_mrf.column_kinds(..., n_states={{{column!r}: ...}})"
+                )
 
     def feature_norms(self) -> np.ndarray:
         """Norm over the states of the features of each node, (d,): 1 of contrasts, and of measurements."""
@@ -187,190 +337,55 @@ class ColumnKinds:
         return found
 
 
+def _key(value: Any) -> Any:
+    """Return what tells an answer from others: a number, also if it is written as a text, or a text."""
+    found = number_of(value)
+    return str(value) if found is None else found
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_of_numbers(column: Column) -> bool:
+    return isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf"
+
+
 def _few(labels: Sequence) -> str:
     more = f", ... ({len(labels)})" if len(labels) > 4 else ""
     return ", ".join(map(repr, list(labels)[:4])) + more
 
 
-def column_kinds(
-    table: Any, kinds: Mapping | Sequence | None = None, *, n_states: Mapping | None = None
-) -> ColumnKinds:
-    """Read from a table what each of its columns is.
+def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
+    """Return the record of tables that hold the states of a family as they are."""
+    states = family.node_states(len(nodes))
+    kind = "nominal" if family.name in ("agreement", "potts", "nominal") else "ordinal"
+    labels = tuple(() if own == tuple(range(len(own))) else own for own in states)
+    return ColumnKinds(tuple(nodes), (kind,) * len(nodes), tuple(map(len, states)), labels)
 
-    Columns of numbers with decimal places are continuous; truth values and ordered categories are ordinal;
-    categories without an order are nominal. Whole numbers may be any of the three: `kinds` tells.
 
-    Parameters
-    ----------
-    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or (n, d) array
-    kinds : mapping or sequence, optional
-        "continuous", "ordinal" or "nominal" for each column, by its name, or for all in their order. Columns
-        that a mapping leaves out are read from the table.
-    n_states : mapping, optional
-        Numbers of states of answers that are whole numbers, by the names of their columns; of others up to
-        their largest number.
+def kinds_of_measurements(nodes: Sequence) -> ColumnKinds:
+    """Return the record of tables of measurements alone."""
+    return ColumnKinds(tuple(nodes), ("continuous",) * len(nodes), (0,) * len(nodes))
 
-    Returns
-    -------
-    ColumnKinds
 
-    Raises
-    ------
-    ValueError
-        If a column holds text or dates, whole numbers of which `kinds` says nothing, or what its kind cannot
-        have; if `kinds` or `n_states` names a column that there is not, or a number of states is not that
-        of the column.
+def kinds_of_answers(
+    value: Any, nodes: Sequence, family: Family, columns: Sequence | None, name: str
+) -> ColumnKinds | None:
+    """Return the record of a table of answers; None if `value` is none whose columns have names.
 
-    Examples
-    --------
-    >>> pymc_mrf.column_kinds(table, {"age": "continuous", "trust": "ordinal"})
+    For arguments see `pymc_mrf.fields.tables.read_answers`, which reads it.
     """
-    found = as_numbered_table(table, "table")
-    given = dict(zip(found.names, _kinds_in_order(kinds, found.names), strict=True))
-    known = _numbers_of_states(n_states, found.names)
-    read = [
-        _kind_of(found.column(k), given[name], name, known.get(name, 0))
-        for k, name in enumerate(found.names)
-    ]
-    what, counts, labels = zip(*read, strict=True)
-    for name, kind, k in zip(found.names, what, counts, strict=True):
-        if known.get(name, k) != k:
-            has = "is continuous and has no states" if kind == "continuous" else f"has {k} states"
-            raise ValueError(
-                f"n_states[{name!r}] is {known[name]}, but the column {has}: leave it out, or recode the "
-                "column, as with pymc_mrf.recode_states"
-            )
-    return ColumnKinds(tuple(found.names), what, counts, labels)
-
-
-def _numbers_of_states(n_states: Any, names: Sequence) -> dict:
-    """Return the numbers of states that were given, by the names of columns."""
-    if n_states is None:
-        return {}
-    if not isinstance(n_states, Mapping):
-        raise TypeError(f"n_states must be a mapping, numbers by the names of columns, not {n_states!r}")
-    _check_named(n_states, "n_states", names)
-    return {name: len(states_of(k, f"n_states[{name!r}]")) for name, k in n_states.items()}
-
-
-def _check_named(given: Mapping, option: str, names: Sequence) -> None:
-    """Refuse a mapping by columns that names one which there is not."""
-    strange = [name for name in given if name not in names]
-    if strange:
-        raise ValueError(f"{option} names {strange[0]!r}, but the table has no such column")
-
-
-def _kinds_in_order(kinds: Any, names: Sequence) -> list:
-    """Return the kind of each column that was given, None of others."""
-    if kinds is None:
-        return [None] * len(names)
-    if isinstance(kinds, Mapping):
-        _check_named(kinds, "kinds", names)
-        return [kinds.get(name) for name in names]
-    if isinstance(kinds, str) or len(kinds) != len(names):
-        raise ValueError(
-            f"kinds must be a mapping, or a sequence with one entry for each of the {len(names)} columns, "
-            f"not {kinds!r}"
-        )
-    return list(kinds)
-
-
-def _kind_of(
-    column: Column, kind: str | None, name: Any, least: int = 0
-) -> tuple[str, int, tuple[str, ...]]:
-    """Kind of a column, its number of states, `least` of numbers, and what these are called."""
-    what = f"column {name!r}"
-    if kind is not None:
-        check_option(kind, f"kinds[{name!r}]", KINDS)
-    present = np.array(column.present())
-    if not len(present):
-        raise ValueError(f"{what} has no values: drop it")
-    if column.is_categorical:
-        has_order = column.categories is not None
-        if kind == "continuous" or (kind == "ordinal" and not has_order):
-            remedy = 'order them (ordered=True in pandas), or say "nominal"'
-            raise ValueError(
-                f"{what} has categories{'' if has_order else ' without an order'}: {remedy}"
-            )
-        labels = tuple(column.categories or sorted(set(map(str, present))))
-        return kind or ("ordinal" if has_order else "nominal"), _at_least_two(len(labels), what), labels
-    if present.dtype.kind == "b":
-        if kind == "continuous":
-            raise ValueError(f'{what} holds truth values, which are no measurements: say "ordinal"')
-        return kind or "ordinal", 2, ("False", "True")
-    if present.dtype.kind not in "iuf":
-        if isinstance(present[0], str):
-            raise ValueError(
-                f"{what} holds text, such as {str(present[0])!r}: make it categorical, as with "
-                "table.astype('category'), ordered if it is ordinal, or drop it"
-            )
-        raise ValueError(
-            f"{what} holds {present[0]!r}, which is no number and no category: make dates and durations "
-            "numbers, as the days since the first of them, or drop it"
-        )
-    whole = bool((present == np.round(present)).all())
-    if kind is None:
-        if whole:
-            raise ValueError(
-                f"{what} holds whole numbers, which may be measurements or answers: say which, as in "
-                f'kinds={{{name!r}: "continuous"}}, "ordinal" or "nominal"'
-            )
-        kind = "continuous"
-    if kind == "continuous":
-        return kind, 0, ()
-    if not whole or present.min() < 0:
-        wrong = present[(present != np.round(present)) | (present < 0)][0]
-        raise ValueError(
-            f"{what} is {kind}, whose states are 0, 1, ..., but has the value {wrong:g}: recode it, as with "
-            'pymc_mrf.recode_states, or say "continuous"'
-        )
-    return kind, _at_least_two(max(int(present.max()) + 1, least), what), ()
-
-
-def _at_least_two(n: int, what: str) -> int:
-    if n < 2:
-        raise ValueError(f"{what} has one state only: drop it")
-    return n
-
-
-def read_mixed(
-    table: Any, kinds: ColumnKinds, name: str, columns: Sequence | None = None
-) -> Answers | None:
-    """Read states and measurements of the nodes from a table; None if `table` is none with named columns.
-
-    Parameters
-    ----------
-    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
-    kinds : ColumnKinds
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        Names of the columns that are the nodes, in node order, if they are others.
-
-    Raises
-    ------
-    ValueError
-        If a node has no column or a column no node, or a column is of another kind than `kinds` say.
-    """
-
-    def numbers(column: Column, i: int, label: Any) -> np.ndarray:
-        what = f"{name}: column {label!r}"
-        labels = kinds.labels[i] if kinds.labels else ()
-        if not (column.is_categorical and labels):
-            _kind_of(column, kinds.kinds[i], label, kinds.n_states[i])
-            return column_numbers(column, None, what).astype(np.float64)
-        present = list(map(str, column.present()))
-        strange = [v for v in present if v not in labels]
-        if strange:
-            raise ValueError(
-                f"{what} has the category {strange[0]!r}, which is none of those of `kinds`: "
-                f"{', '.join(map(repr, labels))}"
-            )
-        states = np.zeros(len(column.is_missing))
-        states[~column.is_missing] = [labels.index(v) for v in present]
-        return states
-
-    return read_nodes(table, kinds.names, name, columns, numbers)
+    table = as_table(value)
+    if table is None:
+        return None
+    record = kinds_of_states(nodes, family)
+    labels = list(record.labels)
+    for i, k in enumerate(positions(table, list(nodes), columns, name)):
+        categories = table.column(k).categories or []
+        if any(number_of(text) is None for text in categories):
+            labels[i] = tuple(categories)
+    return replace(record, labels=tuple(labels))
 
 
 def check_mixed(
@@ -378,33 +393,8 @@ def check_mixed(
 ) -> list[tuple[Any, Any]]:
     """Refuse cells that are no states of their columns, and measurements that have no precision.
 
-    Parameters
-    ----------
-    values : (n, d) array
-    is_missing : (n, d) bool array
-    kinds : ColumnKinds
-    name : str
-        Of the argument, for messages.
-
-    Returns
-    -------
-    list of pairs of names
-        As of `pymc_mrf.fields.gaussian.check_measurements`.
-
-    Raises
-    ------
-    ValueError
-        That names the first such cell.
+    For arguments, results and errors see `pymc_mrf.fields.gaussian.check_measurements`.
     """
-    for i in kinds.answers:
-        x, k = values[:, i], kinds.n_states[i]
-        wrong = ~np.isin(x, np.arange(k)) & ~is_missing[:, i]
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"{name} is {x[row]:g} in row {row} of {kinds.names[i]!r}, which is {kinds.kinds[i]} with "
-                f"the states 0 to {k - 1}; {int(wrong.sum())} such cells: recode them, or tell how many "
-                f"states there are, pymc_mrf.column_kinds(..., n_states={{{kinds.names[i]!r}: ...}})"
-            )
+    kinds.check_states(values, is_missing, name)
     m = kinds.measurements
     return check_measurements(values[:, m], is_missing[:, m], [kinds.names[i] for i in m], name)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,6 +195,14 @@ def _of_categories(
         )
     number = dict(zip(categories, states, strict=True))
     return np.array([number[value] for value in present], dtype=np.float64)
+
+
+def number_of(value: Any) -> float | None:
+    """Return the number that a value is, or that its text is; None of truth values and other texts."""
+    if isinstance(value, str):
+        return float(value) if _NUMBER.fullmatch(value.strip()) else None
+    is_number = isinstance(value, Number) and not isinstance(value, bool | np.bool_)
+    return float(value) if is_number else None
 
 
 def n_categories(column: Column) -> int:

@@ -41,7 +41,7 @@ def plot_edge_table(
     var_name, edge, graph, n_states
         As in `edge_table`; the first node of `edge` gives the rows.
     state_labels : mapping, optional
-        Names of the states of nodes, one for each state; 0, 1, ... by default.
+        Names of the states of nodes, one for each state; by default those of the table, or 0, 1, ...
     group : str
         Group of `dt` to read.
     backend : {"matplotlib"}, optional
@@ -82,7 +82,10 @@ def plot_edge_table(
         )
     own = tables.where(present)
     mean, sd = own.mean(SAMPLE_DIMS), own.std(SAMPLE_DIMS)
-    labels = [_labels(state_labels, end, n) for end, n in zip(edge, mean.shape, strict=True)]
+    own_names = [
+        tables[dim].values if dim in tables.coords else range(n) for dim, n in mean.sizes.items()
+    ]
+    labels = [_labels(state_labels, end, own) for end, own in zip(edge, own_names, strict=True)]
     n_rows, n_columns = mean.shape
     figsize = (CELL * n_columns + MARGINS[0], CELL * n_rows + MARGINS[1])
     pc = plot.open(xr.Dataset({var_name: mean}), figsize)
@@ -102,14 +105,12 @@ def plot_edge_table(
     return pc
 
 
-def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, n: int) -> list[str]:
-    """Names of the n states of a node."""
-    given = (state_labels or {}).get(node)
-    if given is None:
-        return [str(k) for k in range(n)]
-    if isinstance(given, str) or len(given) != n:
+def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
+    """Names of the states of a node, `own` by default."""
+    given = (state_labels or {}).get(node, own)
+    if isinstance(given, str) or len(given) != len(own):
         raise ValueError(
-            f"state_labels has {given!r} for {node!r}, which has {n} states: give one name for each"
+            f"state_labels has {given!r} for {node!r}, which has {len(own)} states: give one name for each"
         )
     return [literal(name) for name in given]
 

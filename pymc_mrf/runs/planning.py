@@ -21,6 +21,7 @@ from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
+from pymc_mrf.distributions.table_record import scale_of
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -53,15 +54,15 @@ class Truth(NamedTuple):
         All of its numbers.
     rows : callable
         Draws rows (n, d) from their number and a generator.
-    is_measured : bool
-        Whether it is a Gaussian field.
+    scale : (d,) array, optional
+        Of a Gaussian field, what its measurements are divided by.
     """
 
     graph: PairwiseGraph
     weight: np.ndarray
     content: bytes
     rows: Callable[[int, np.random.Generator], np.ndarray]
-    is_measured: bool = False
+    scale: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def plan_study(
         With the dimensions "replicate", "n", "edge" and "node": the true ``true_weight`` and
         ``true_strength``, and of each fit ``inclusion``, ``bayes_factor`` and ``bayes_factor_bound`` as of
         `edge_inclusion`, the posterior ``mean`` of the weights, that of the ``strength`` of nodes, and
-        ``seconds``. NaN where a fit failed.
+        ``seconds``. NaN where a fit failed. Weights of measurements are in the units of the truth, whatever
+        the `scale` of the fields that are fitted.
 
     Raises
     ------
@@ -202,7 +204,7 @@ def plan_study(
 def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
     """Refuse prior probabilities that are none of the edges, and studies of measurements without them."""
     if prior_inclusion is None:
-        if truth.is_measured:
+        if truth.scale is not None:
             raise ValueError(
                 "prior_inclusion is missing: truth is a GaussianMRF, and of such fields models do not tell "
                 "the prior probability of an edge, as precisions are positive definite; it is the share of "
@@ -274,13 +276,13 @@ def _measured_truth(op: GaussianFieldRV, *values: np.ndarray) -> Truth:
             "truth is a GaussianMRF whose precision is not positive definite: give smaller weights, or a "
             "larger diagonal"
         )
-    S = np.linalg.inv(K)
+    S, scale = np.linalg.inv(K), np.array(op.scale)
 
     def rows(n: int, rng: np.random.Generator) -> np.ndarray:
-        return rng.multivariate_normal(mean, S, size=n, method="cholesky")
+        return mean + scale * rng.multivariate_normal(np.zeros(d), S, size=n, method="cholesky")
 
-    content = np.concatenate([weight, diagonal, mean]).tobytes()
-    return Truth(graph, weight, content, rows, is_measured=True)
+    content = np.concatenate([weight, diagonal, mean, scale]).tobytes()
+    return Truth(graph, weight, content, rows, scale)
 
 
 def _fit(seed: int, study: _Study) -> dict[str, Any]:
@@ -294,17 +296,22 @@ def _fit(seed: int, study: _Study) -> dict[str, Any]:
     model = study.build(rows)
     with model:
         idata = pm.sample(**{"random_seed": int(chain_seed), **study.options})
-    edge_values(idata, study.var_name, truth.graph, "posterior")
+    weight = edge_values(idata, study.var_name, truth.graph, "posterior")
+    units = np.ones(truth.graph.n_edges)
+    if truth.scale is not None:
+        units = (truth.scale / scale_of(model, study.var_name))[truth.graph.edges].prod(axis=1)
+    in_units = xr.DataTree.from_dict({"posterior": (weight * units).to_dataset(name=study.var_name)})
     known = study.prior_inclusion
     options = {"model": model} if known is None else {"prior_inclusion": known}
     edges = edge_inclusion(idata, study.var_name, **options)
-    measured = node_measures(idata, study.var_name, graph=truth.graph, measures=["strength"])
+    measured = node_measures(in_units, study.var_name, graph=truth.graph, measures=["strength"])
     true_strength = np.zeros(truth.graph.n_nodes)
     np.add.at(true_strength, truth.graph.edges.ravel(), np.repeat(np.abs(truth.weight), 2))
     return {
         "true_weight": truth.weight,
         "true_strength": true_strength,
         **{name: edges[name].values for name, dim in OF_FITS.items() if dim == "edge"},
+        "mean": units * edges["mean"].values,
         "strength": measured.strength.mean(("chain", "draw")).values,
         "seconds": time.perf_counter() - start,
     }

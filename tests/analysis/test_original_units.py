@@ -1,9 +1,10 @@
-"""Standardisation undone: densities of the columns as they were, and what network_model keeps for it."""
+"""Scales undone: densities of the columns as they are, and what network_model keeps for it."""
 
 import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_mrf as pmrf
 from tests.reference.gaussian import log_density, precision
@@ -31,29 +32,40 @@ def test_densities_differ_by_the_units_alone(sampled):
     edges = GRAPH.edges.tolist()
     for i in range(4):
         w, a, m = (sampled.posterior[name].values[0, i] for name in ("weight", "diagonal", "mean"))
-        standardised = log_density(z, precision(edges, w, a), m)
+        standardised = log_density(z, precision(edges, w, a), (m - TABLE.mean()) / TABLE.std())
         w, a, m = (found[name].values[0, i] for name in ("weight", "diagonal", "mean"))
         of_data = log_density(TABLE.to_numpy(), precision(edges, w, a), m)
         np.testing.assert_allclose(of_data, standardised - np.log(TABLE.std()).sum())
 
 
 def test_given_scales(sampled):
+    """Columns that were standardised by hand: their means come back as well."""
     kept = pmrf.original_units(sampled, graph=GRAPH)
-    given = pmrf.original_units(sampled, graph=GRAPH, sd=TABLE.std().to_numpy(), mean=TABLE.mean())
-    np.testing.assert_allclose(given["mean"], kept["mean"])
-    only = pmrf.original_units(sampled, graph=GRAPH, sd=np.ones(3), diagonal=None, means=None)
-    assert list(only) == ["weight"]
-    np.testing.assert_array_equal(only["weight"], sampled.posterior["weight"])
+    by_hand = xr.DataTree.from_dict({"posterior": sampled.posterior.to_dataset()})
+    by_hand.posterior["mean"] = (kept["mean"] - TABLE.mean().values) / TABLE.std().values
+    given = pmrf.original_units(by_hand, graph=GRAPH, sd=TABLE.std().to_numpy(), mean=TABLE.mean())
+    for name in ("weight", "diagonal", "mean"):
+        np.testing.assert_allclose(given[name], kept[name])
+    model = pmrf.network_model(TABLE, kind="continuous")
+    of_field = pmrf.original_units(by_hand, graph=GRAPH, model=model, diagonal=None, means=None)
+    assert list(of_field) == ["weight"]
+    np.testing.assert_allclose(of_field["weight"], kept["weight"])
+    with pytest.raises(ValueError, match="field of the model has a scale of its own: leave sd out"):
+        pmrf.original_units(by_hand, graph=GRAPH, model=model, sd=TABLE.std())
 
 
 def test_refusals(sampled):
-    with pytest.raises(ValueError, match="sd has the value 0; standard deviations are positive"):
-        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 0, 1])
-    with pytest.raises(ValueError, match=r"sd has the shape \(2,\)"):
-        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 1])
     bare = sampled.copy()
     del bare["constant_data"]
-    with pytest.raises(ValueError, match="sd is missing: give the standard deviations"):
+    with pytest.raises(ValueError, match="sd has the value 0; standard deviations are positive"):
+        pmrf.original_units(bare, graph=GRAPH, sd=[1, 0, 1])
+    with pytest.raises(ValueError, match=r"sd has the shape \(2,\)"):
+        pmrf.original_units(bare, graph=GRAPH, sd=[1, 1])
+    with pytest.raises(ValueError, match="keeps column_sd, by which its field divides the columns"):
+        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 1, 1])
+    with pytest.raises(ValueError, match="mean is given without sd"):
+        pmrf.original_units(sampled, graph=GRAPH, mean=TABLE.mean())
+    with pytest.raises(ValueError, match="sd is missing: give the model, whose field has a scale"):
         pmrf.original_units(bare, graph=GRAPH)
     with pytest.raises(ValueError, match="no variable 'weight2'"):
         pmrf.original_units(sampled, graph=GRAPH, diagonal="weight2", means=None)

@@ -179,8 +179,12 @@ def test_the_truth_predicts_as_well_as_it_says(rng):
     [
         ("w", {}, "'w' is no field of the model with weights on pairs; it has 'x'"),
         ("x", {"data": np.zeros((2, 3))}, r"data has shape \(2, 3\); give rows of the 4 nodes"),
-        ("x", {"data": [[0, 2, 0, 0]]}, r"data\[0, 1\] is 2, which is not a state of node 1"),
-        ("x", {"data": [[0, 0.5, 0, 0]]}, r"data\[0, 1\] is 0.5"),
+        (
+            "x",
+            {"data": [[0, 2, 0, 0]]},
+            "data is 2 in row 0 of 1, which is ordinal with the states 0 to 1",
+        ),
+        ("x", {"data": [[0, 0.5, 0, 0]]}, "data is 0.5 in row 0 of 1"),
         ("x", {"max_draws": 0}, "max_draws"),
     ],
 )

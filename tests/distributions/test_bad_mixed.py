@@ -53,12 +53,15 @@ BAD_DATA = {
     ),
     "half": (cell(4, 0.5), "is 0.5 in row 2 of 'trust', which is ordinal with the states 0 to 3"),
     "text": (FRAME.assign(party="a"), "column 'party' holds text, such as 'a': make it categorical"),
-    "dates": (FRAME.assign(age=pd.date_range("2020", periods=30)), "make dates and durations numbers"),
+    "dates": (FRAME.assign(age=pd.date_range("2020", periods=30)), "column 'age' holds dates, such as"),
     "truth": (
         FRAME.assign(age=FRAME.sex > 0),
-        "column 'age' holds truth values, which are no measurements",
+        "column 'age' holds truth values: these are states",
     ),
-    "categories": (FRAME.assign(age=pd.Categorical(["a", "b"] * 15)), "column 'age' has categories"),
+    "categories": (
+        FRAME.assign(age=pd.Categorical(["a", "b"] * 15)),
+        "column 'age' holds categories",
+    ),
     "no column": (FRAME.drop(columns="age"), "x: observed has no column 'age', which is a node"),
     "more columns": (
         FRAME.assign(other=1),

@@ -113,9 +113,9 @@ def test_draws_outside_of_the_cone_are_nan():
 @pytest.mark.compiled
 @pytest.mark.slow
 def test_compiled_functions_are_those_of_python():
-    x, op = holes(rows(6)), LogDensityOfSeen(GRAPH)
+    x, op = holes(rows(6)), LogDensityOfSeen(GRAPH, (1.0,) * 4)
     out = op(x, WEIGHT[None], DIAGONAL[None], MEAN[None])
-    drawn = GaussianFieldRV(GRAPH)(
+    drawn = GaussianFieldRV(GRAPH, (1.0,) * 4)(
         WEIGHT, DIAGONAL, MEAN, rng=pt.random.shared_rng(seed=1), return_next_rng=True
     )[1]
     one, two = (pytensor.function([], [out, drawn], mode=mode)() for mode in ("NUMBA", "FAST_COMPILE"))

@@ -36,10 +36,13 @@ def test_measurements():
     point = {
         "weight": np.array([0.3, 0.0, -0.2]),
         "diagonal_log__": np.log([1.1, 0.9, 1.4]),
-        "mean": np.ones(3),
     }
+    # the density of the table in its units, and of the means in units that samplers move, is that of the
+    # standardised table up to the constants of the units
     names = ["weight", "diagonal", "mean", "x"]
-    np.testing.assert_allclose(logp(model, names, **point), logp(by_hand, names, **point))
+    own = logp(model, names, **point, mean_standardised__=np.ones(3))
+    units = len(TABLE) * np.log(TABLE.std()).sum()
+    np.testing.assert_allclose(own + units, logp(by_hand, names, **point, mean=np.ones(3)))
     assert model.named_vars_to_dims["x"] == ("row", "node")
     np.testing.assert_allclose(model["column_sd"].get_value(), TABLE.std())
     np.testing.assert_allclose(model["column_mean"].get_value(), TABLE.mean())
@@ -108,7 +111,9 @@ def test_refusals(options, message):
 
 
 MIXED = TABLE.assign(
-    party=pd.Categorical(["red", "blue", "green", "red"] * 5), works=[True, False, True, True, False] * 4
+    score=TABLE["score"] % 3,
+    party=pd.Categorical(["red", "blue", "green", "red"] * 5),
+    works=[True, False, True, True, False] * 4,
 )
 SAID = {"score": "ordinal"}
 
@@ -130,22 +135,26 @@ def mixed_by_hand(table, kinds, slab):
 @pytest.mark.parametrize("has_nominal", [True, False])
 def test_columns_of_several_kinds(has_nominal):
     """Other columns of the table are left out; missing cells are drawn."""
-    table = MIXED.assign(score=MIXED["score"] % 3, text="a")
+    table = MIXED.assign(text="a")
     names = [*TABLE.columns, *(["party"] if has_nominal else []), "works"]
     kinds = pmrf.column_kinds(table[names], SAID, n_states={"score": 4})
-    model = pmrf.network_model(table, kind=kinds)
-    by_hand = mixed_by_hand(
-        table[names], kinds, pm.Normal.dist(0, 1) if has_nominal else pm.Cauchy.dist(0, 2)
-    )
+    unseen = "x shows no observation in some states: 3 of score"
+    with pytest.warns(UserWarning, match=unseen):
+        model = pmrf.network_model(table, kind=kinds)
+    with pytest.warns(UserWarning, match=unseen):
+        by_hand = mixed_by_hand(
+            table[names], kinds, pm.Normal.dist(0, 1) if has_nominal else pm.Cauchy.dist(0, 2)
+        )
     rng = np.random.default_rng(2)
     point = {
         "weight": rng.normal(0, 0.2, model["weight"].eval().size),
         "bias": rng.normal(size=(len(kinds.answers), 4)),
         "diagonal_log__": np.log([1.1, 0.9]),
-        "mean": np.array([41.0, 500.0]),
     }
+    mean, y = np.array([41.0, 500.0]), table[["age", "time"]]
     names = ["weight", "bias", "diagonal", "mean", "x"]
-    np.testing.assert_allclose(logp(model, names, **point), logp(by_hand, names, **point))
+    own = logp(model, names, **point, mean_standardised__=(mean - y.mean()) / y.std())
+    np.testing.assert_allclose(own - np.log(y.std()).sum(), logp(by_hand, names, **point, mean=mean))
     assert model.named_vars_to_dims["weight"] == ("entry",)
     assert model.named_vars_to_dims["x"] == ("row", "node")
     np.testing.assert_allclose(model["column_sd"].get_value(), table[["age", "time"]].std())

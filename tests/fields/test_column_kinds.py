@@ -11,7 +11,6 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.column_kinds import read_mixed
 
 N = 6
 FRAME = pd.DataFrame(
@@ -36,14 +35,14 @@ def test_pandas():
     assert kinds.kinds == ("continuous", "ordinal", "ordinal", "nominal", "ordinal")
     assert kinds.n_states == (0, 2, 3, 3, 3)
     assert kinds.labels[1:4] == (("False", "True"), ("low", "middle", "high"), ("blue", "green", "red"))
-    answers = read_mixed(FRAME, kinds, "x")
+    answers = kinds.read(FRAME, "x")
     np.testing.assert_array_equal(answers.values[:, 2], [0, 2, 0, 1, 2, 0])
     np.testing.assert_array_equal(answers.values[:, 3], [2, 0, 1, 2, 0, 2])
     np.testing.assert_array_equal(answers.values[:, [0, 4]], FRAME[["age", "items"]])
     # columns are found by name, in any order, or by other names
-    np.testing.assert_array_equal(read_mixed(FRAME.iloc[:, ::-1], kinds, "x").values, answers.values)
+    np.testing.assert_array_equal(kinds.read(FRAME.iloc[:, ::-1], "x").values, answers.values)
     other = FRAME.rename(columns=str.upper).iloc[:, ::-1]
-    found = read_mixed(other, kinds, "x", [name.upper() for name in kinds.names])
+    found = kinds.read(other, "x", [name.upper() for name in kinds.names])
     np.testing.assert_array_equal(found.values, answers.values)
 
 
@@ -54,9 +53,9 @@ def test_missing_cells():
     kinds = pmrf.column_kinds(table, {"items": "nominal"})
     assert kinds.kinds == ("continuous", "ordinal", "ordinal", "nominal", "nominal")
     assert kinds.n_states == (0, 2, 3, 3, 3)
-    answers = read_mixed(table, kinds, "x")
+    answers = kinds.read(table, "x")
     np.testing.assert_array_equal(answers.is_missing, np.eye(6, 5, dtype=bool))
-    whole = read_mixed(FRAME, kinds, "x")
+    whole = kinds.read(FRAME, "x")
     seen = ~answers.is_missing
     np.testing.assert_array_equal(answers.values[seen], whole.values[seen])
 
@@ -83,8 +82,8 @@ def test_other_libraries(library):
     assert (kinds.names, kinds.kinds, kinds.n_states, kinds.labels) == (
         expected.names, expected.kinds, expected.n_states, expected.labels,
     )  # fmt: skip
-    values = read_mixed(table, kinds, "x").values
-    np.testing.assert_array_equal(values, read_mixed(FRAME, expected, "x").values)
+    values = kinds.read(table, "x").values
+    np.testing.assert_array_equal(values, expected.read(FRAME, "x").values)
 
 
 def test_arrays():
@@ -128,25 +127,25 @@ def column(values):
 
 DAYS = pd.date_range("2020-01-01", periods=3)
 BAD = {
-    "text": (column(["a", "b", "a"]), None, "column 'x' holds text, such as 'a': make it categorical"),
-    "dates": (column(DAYS), None, "column 'x' holds Timestamp('2020-01-01 00:00:00'), which is no number"),
-    "durations": (column(DAYS - DAYS[0]), None, "make dates and durations numbers"),
+    "text": (column(["a", "b", "a"]), None, "column 'x' holds text, such as 'a'"),
+    "dates": (column(DAYS), None, "column 'x' holds dates, such as 2020-01-01 00:00:00: make them numbers"),
+    "durations": (column(DAYS - DAYS[0]), None, "column 'x' holds durations"),
     "whole": (column([1, 2, 3]), None, "column 'x' holds whole numbers, which may be measurements or answ"),
-    "whole floats": (column([1.0, 2.0, np.nan]), None, 'say which, as in kinds={\'x\': "continuous"}'),
+    "whole floats": (column([1.0, 2.0, np.nan]), None, 'as in kinds=dict.fromkeys([\'x\'], "ordinal")'),
     "kind": (column([1, 2, 3]), {"x": "count"}, "kinds['x'] must be one of \"continuous\", \"ordinal\""),
     "no column": (column([1, 2, 3]), {"z": "ordinal"}, "kinds names 'z', but the table has no such col"),
     "length": (column([1, 2, 3]), ["ordinal"], "one entry for each of the 2 columns"),
     "string": (column([1, 2, 3]), "ordinal", "kinds must be a mapping, or a sequence"),
-    "negative": (column([-1, 2, 3]), {"x": "ordinal"}, "column 'x' is ordinal, whose states are 0, 1,"),
-    "halves": (column([0.5, 1, 2]), {"x": "nominal"}, "has the value 0.5: recode it"),
-    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' has one state only: drop it"),
-    "nothing": (column([np.nan] * 3), None, "column 'x' has no values: drop it"),
-    "truth": (column([True, False, True]), {"x": "continuous"}, "truth values, which are no measurements"),
+    "negative": (column([-1, 2, 3]), {"x": "ordinal"}, "column 'x' has the code -1: replace it"),
+    "halves": (column([0.5, 1, 2]), {"x": "nominal"}, "'x' holds numbers that are not whole, such as 0.5"),
+    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' holds the same value, 0, in every row"),
+    "nothing": (column([np.nan] * 3), None, "column 'x' holds no values: drop it"),
+    "truth": (column([True, False, True]), {"x": "continuous"}, "column 'x' holds truth values"),
     "unordered": (
         column(pd.Categorical(["a", "b", "a"])), {"x": "ordinal"},
-        "column 'x' has categories without an order: order them (ordered=True in pandas), or say \"nominal\"",
+        "column 'x' holds categories without an order, such as 'a': order them as the answers",
     ),
-    "measured": (column(pd.Categorical(["a", "b", "a"])), {"x": "continuous"}, "column 'x' has categories"),
+    "measured": (column(pd.Categorical(["a", "b", "a"])), {"x": "continuous"}, "column 'x' holds categories"),
 }  # fmt: skip
 
 
@@ -181,10 +180,8 @@ def test_kinds_by_hand():
 def test_categories_that_the_kinds_do_not_know():
     kinds = pmrf.column_kinds(FRAME, {"items": "ordinal"})
     other = FRAME.assign(party=FRAME["party"].cat.rename_categories({"green": "pink"}))
-    with pytest.raises(
-        ValueError, match="column 'party' has the category 'pink', which is none of those"
-    ):
-        read_mixed(other, kinds, "x: observed")
+    with pytest.raises(ValueError, match="column 'party' has the answer 'pink', which is none of those"):
+        kinds.read(other, "x: observed")
 
 
 def test_numbers_of_states_that_are_told():
@@ -193,9 +190,17 @@ def test_numbers_of_states_that_are_told():
     assert kinds.n_states == (0, 2, 3, 3, 5)
     assert kinds.encode(FRAME.assign(items=0))["items"].eq(0).all()
     for n_states, error, message in (
-        ({"items": 2}, ValueError, r"n_states\['items'\] is 2, but the column has 3 states"),
-        ({"trust": 4}, ValueError, r"n_states\['trust'\] is 4, but the column has 3 states"),
-        ({"age": 4}, ValueError, r"n_states\['age'\] is 4, but the column is continuous"),
+        (
+            {"items": 2},
+            ValueError,
+            r"n_states of 'items' is 2, but its answers need .* at least 3",
+        ),
+        (
+            {"trust": 4},
+            ValueError,
+            r"n_states of 'trust' is 4, but the column has 3 answers: name",
+        ),
+        ({"age": 4}, ValueError, r"column 'age' is continuous, but n_states is 4: leave it out"),
         ({"item": 4}, ValueError, "n_states names 'item', but the table has no such column"),
         ({"items": 1}, ValueError, r"n_states\['items'\] must be between 2 and 127, not 1"),
         ([0, 2, 3, 3, 5], TypeError, "n_states must be a mapping, numbers by the names of columns"),

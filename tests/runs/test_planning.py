@@ -212,6 +212,25 @@ def test_a_study_of_measurements(rng):
     assert (np.abs(rows.mean(axis=0) - 2.0) < Z * np.sqrt(np.diag(S) / 20000)).all()
 
 
+def test_weights_of_measurements_are_in_the_units_of_the_truth():
+    """Fields that divide by what they see, and truths of other scales, tell of one network in one unit."""
+    weight, scale = np.array([0.5, 0.0, 0.0, -0.4, 0.0, 0.3]), np.array([1e3, 1.0, 1e-3, 50.0])
+    options = {"prior_inclusion": 0.3, "random_seed": 1, "progressbar": False, **SHORT}
+    studies = []
+    for own in (1.0, scale):
+        truth = pmrf.GaussianMRF.dist(weight, 1.0, 2.0 * np.ones(4) * own, graph=GRAPH, scale=own)
+        studies.append(pmrf.plan_study(truth, standard, [300], replicates=1, **options))
+    one, other = studies
+    np.testing.assert_array_equal(other["true_weight"], one["true_weight"])
+    np.testing.assert_allclose(other["mean"], one["mean"], rtol=1e-6)
+    np.testing.assert_allclose(other["strength"], one["strength"], rtol=1e-6)
+    assert np.abs(one["mean"].sel(n=300) - weight).max() < 0.3
+
+
+def standard(x):
+    return pmrf.network_model(x, kind="continuous")
+
+
 @pytest.mark.parametrize(
     ("truth", "prior", "error", "message"),
     [

@@ -10,7 +10,7 @@ from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
 class MeasuredField(FieldCells):
-    """Rows of a field with measurements, which engines take as deviations from the means.
+    """Rows of a field with measurements, which engines take as scaled deviations from the means.
 
     Parameters
     ----------
@@ -74,8 +74,10 @@ class MeasuredField(FieldCells):
         return np.broadcast_to(mean, (*self.batch, c)).reshape(len(self.table), c)
 
     def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Deviations (n, d) of values (n, d) from the means at `point`, as engines take them."""
-        return x - self.means(point)
+        """Values (n, d) as engines take them: of measurements deviations from the means over the scale."""
+        out = x.copy()
+        out[:, self.columns] = (x[:, self.columns] - self.means(point)) / np.array(self.op.scale)
+        return out
 
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what engines take at `point`, (n, d)."""

@@ -42,12 +42,6 @@ class MixedCells(MeasuredField):
     def _measured(self):
         return self.op.columns.measurements
 
-    def scaled(self, x, point):
-        """States, and deviations from the means over the scale, (n, d), of values (n, d)."""
-        out, measured = x.copy(), self.columns
-        out[:, measured] = (x[:, measured] - self.means(point)) / np.array(self.op.scale)
-        return out
-
     def _typical(self, i, values):
         if i in self._answers:
             return float(np.bincount(values.astype(np.int64)).argmax())

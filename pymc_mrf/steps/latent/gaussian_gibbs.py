@@ -52,12 +52,12 @@ class GaussianGibbs(MissingCellsStep):
 
     def _update(self, point):
         field, rows, graph = self._field, self._rows, self._op.graph
-        mean = field.means(point)[rows]
-        x = field.table[rows] - mean
+        mean, scale = field.means(point)[rows], np.array(self._op.scale)
+        x = (field.table[rows] - mean) / scale
         w, diagonal = (
             np.asarray(v, np.float64).reshape(-1, n)
             for v, n in zip(self._read(point), (graph.n_edges, graph.n_nodes), strict=True)
         )
         w, diagonal = (v if len(v) == 1 else v[rows] for v in (w, diagonal))
         draw_missing(x, graph.edges, w, diagonal, self.rng)
-        return self._with_cells(point, (x + mean)[field.free[rows]]), {}, True
+        return self._with_cells(point, (mean + scale * x)[field.free[rows]]), {}, True
