@@ -9,8 +9,7 @@ import pymc as pm
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.distributions.nominal import NominalMRF
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import check_measurements, measurements, why_no_measurement
 from pymc_mrf.fields.items import Items, places_of
@@ -110,32 +109,32 @@ def declare_measured(suffix: str, weight: Any, part: Measurements, graph: Pairwi
     GaussianMRF(f"x{suffix}", weight, diagonal, mean, graph=graph, observed=part.x, dims=dims)
 
 
-def declare_nominal(p: Any, slab: Any, items: Items, graph: PairwiseGraph, likelihood: Any) -> None:
-    """Declare weights, biases and field of answers without an order."""
-    blocks = table_sizes(graph, items.n_states)
-    slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
-    weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry")
-    bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
-    options = {"observed": items.x, "likelihood": likelihood, "dims": ("row", "node")}
-    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(items.n_states), **options)
+def declare_nominal(
+    suffix: str, weight: Any, items: Items, graph: PairwiseGraph, likelihood: Any
+) -> None:
+    """Declare biases and field of answers without an order; names end in `suffix`, the rows' dim is there."""
+    bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("node", "state"))
+    options = {"observed": items.x, "likelihood": likelihood, "dims": (f"row{suffix}", "node")}
+    NominalMRF(f"x{suffix}", weight, bias, graph=graph, n_states=one_or_each(items.n_states), **options)
 
 
 def declare_mixed(
-    p: Any, slab: Any, part: Measurements, kinds: ColumnKinds, graph: PairwiseGraph, likelihood: Any
+    suffix: str,
+    weight: Any,
+    part: Measurements,
+    kinds: ColumnKinds,
+    graph: PairwiseGraph,
+    likelihood: Any,
 ) -> None:
-    """Declare weights, biases, diagonal, means and field of columns of several kinds."""
-    if slab is None:
-        slab = pm.Normal.dist(0.0, 1.0) if "nominal" in kinds.kinds else pm.Cauchy.dist(0.0, 2.0)
-    weight = SpikeAndSlab("weight", p, slab, blocks=kinds.block_sizes(graph), dims="entry")
-    bias = pm.Normal("bias", 0.0, 3.0, dims=("answer", "state"))
+    """Declare biases, diagonal, means and field of several kinds; names end in `suffix`."""
+    bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("answer", "state"))
     options = {
-        "graph": graph, "kinds": kinds, "observed": part.x, "likelihood": likelihood, "dims": ("row", "node"),
+        "graph": graph, "kinds": kinds, "observed": part.x, "likelihood": likelihood,
+        "dims": (f"row{suffix}", "node"),
     }  # fmt: skip
     if not len(kinds.measurements):
-        MixedMRF("x", weight, bias, **options)
+        MixedMRF(f"x{suffix}", weight, bias, **options)
         return
-    for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
-        pm.Data(name, values, dims="measurement")
-    diagonal = pm.Exponential("diagonal", 0.5, dims="measurement")
-    mean = pm.Normal("mean", part.mean, 10.0 * part.sd, dims="measurement")
-    MixedMRF("x", weight, bias, diagonal, mean, scale=part.sd, **options)
+    diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="measurement")
+    mean = pm.Normal(f"mean{suffix}", part.mean, 10.0 * part.sd, dims="measurement")
+    MixedMRF(f"x{suffix}", weight, bias, diagonal, mean, scale=part.sd, **options)
