@@ -255,13 +255,12 @@ def _groups_of(
     idata: xr.DataTree, var_names: Any, between: Any, graph: Any, n_states: Any, model: Any, group: str
 ) -> _Groups:
     """Find the groups and read their networks."""
-    names, labels, columns = _named(idata, var_names, model)
+    names, labels, columns = named_groups(idata, var_names, model)
     if between is not None:
-        chosen = [_place(label, labels) for label in sequence(between, "between", "labels of groups")]
+        chosen = chosen_groups(between, labels)
         names, labels, columns = ([of[k] for k in chosen] for of in (names, labels, columns))
     if len(names) < 2 or len(set(names)) < len(names):
-        what = "var_names" if between is None else "between"
-        raise ValueError(f"{what} must name the weights of two or more groups, not {names!r}")
+        raise ValueError(f"var_names must name the weights of two or more groups, not {names!r}")
     if n_states is None:
         values = [edge_values(idata, name, graph, group) for name in names]
     else:
@@ -277,7 +276,7 @@ def _groups_of(
     return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states)
 
 
-def _named(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:
+def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:
     """Names of the variables of groups, their labels, and what tables call their means."""
     from pymc_mrf.distributions.group_weights import group_names
 
@@ -301,13 +300,17 @@ def _named(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], l
     return names, labels, [f"{var_names}[{label}]" for label in labels]
 
 
-def _place(label: Any, labels: list) -> int:
-    """Place of a group among the labels, a text standing for what it says."""
-    if label in labels:
-        return labels.index(label)
-    if str(label) in (texts := list(map(str, labels))):
-        return texts.index(str(label))
-    raise ValueError(f"between names {label!r}, but the groups are {', '.join(map(repr, labels))}")
+def chosen_groups(between: Any, labels: list) -> list[int]:
+    """Places of two or more different groups among all labels; a text stands for the label that it spells."""
+    texts, places = list(map(str, labels)), []
+    for label in sequence(between, "between", "labels of groups"):
+        if label not in labels and str(label) not in texts:
+            shown = ", ".join(map(repr, labels))
+            raise ValueError(f"between names {label!r}, but the groups are {shown}")
+        places.append(labels.index(label) if label in labels else texts.index(str(label)))
+    if len(places) < 2 or len(set(places)) < len(places):
+        raise ValueError(f"between must name two or more different groups, not {between!r}")
+    return places
 
 
 def _equality(label: str, differs: xr.DataArray, log_prior: float | None) -> dict[str, float]:

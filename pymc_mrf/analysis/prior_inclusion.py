@@ -66,13 +66,11 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     Raises
     ------
     ValueError
-        If the model has none of that name and entries, its prior depends on data, or it has blocks.
+        If the model has none of that name and entries, or its prior depends on data.
     """
     if reason := _why_unknown(model, values.name):
         raise ValueError(f"{reason}; {remedy}")
     _check_entries(model, values)
-    if model[values.name].owner.op.blocks:
-        raise ValueError(f"{values.name} has blocks of entries, which this takes one by one: {remedy}")
     return model[values.name]
 
 
