@@ -279,7 +279,8 @@ def _given_labels(groups: Any, table: Any) -> list:
             "or groups.to_numpy(), which goes by position"
         )
     labels = pd.Series(np.asarray(groups))
-    missing = np.flatnonzero(labels.isna() | np.ma.getmaskarray(groups))
+    is_masked = np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else False
+    missing = np.flatnonzero(labels.isna() | is_masked)
     if missing.size:
         raise ValueError(f"groups has no value in row {missing[0]}: drop such rows of both")
     return labels.tolist()
