@@ -62,15 +62,8 @@ def edge_strength(
     >>> pymc_mrf.plot_edges(idata, "strength", graph=graph)
     """
     graph = as_graph(graph)
-    values, sizes = edge_parameters(idata, var_name, graph, n_states, group)
-    first, parameters = np.cumsum(sizes) - sizes, values.values
-    if isinstance(n_states, ColumnKinds):
-        norms = n_states.feature_norms()[graph.edges].prod(axis=1)
-        parameters = parameters * np.repeat(norms, sizes)
-    strength = np.sqrt(np.add.reduceat(parameters**2, first, axis=-1))
-    if isinstance(n_states, ColumnKinds):
-        has_sign = sizes == 1
-        strength[..., has_sign] = parameters[..., first[has_sign]]
+    values, _ = edge_parameters(idata, var_name, graph, n_states, group)
+    strength = strengths(values.values, graph, n_states)
     return by_draw(values, strength, f"{var_name}_strength", edge=list(graph.edge_labels))
 
 
@@ -123,6 +116,20 @@ def state_names(n_states: Any, graph: PairwiseGraph, node: Any) -> list | None:
     if not isinstance(n_states, ColumnKinds):
         return None
     return list(n_states.labels[list(graph.nodes).index(node)]) or None
+
+
+def strengths(parameters: np.ndarray, graph: PairwiseGraph, n_states: Any) -> np.ndarray:
+    """Strengths (..., r) of all edges, from their parameters (..., P), as of `edge_strength`."""
+    sizes = table_sizes_of(n_states, graph)
+    first = np.cumsum(sizes) - sizes
+    if isinstance(n_states, ColumnKinds):
+        norms = n_states.feature_norms()[graph.edges].prod(axis=1)
+        parameters = parameters * np.repeat(norms, sizes)
+    found = np.sqrt(np.add.reduceat(parameters**2, first, axis=-1))
+    if isinstance(n_states, ColumnKinds):
+        has_sign = sizes == 1
+        found[..., has_sign] = parameters[..., first[has_sign]]
+    return found
 
 
 def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_summary import summarize_edges
+from pymc_mrf.analysis.edge_tables import edge_parameters, strengths, table_sizes_of
 from pymc_mrf.analysis.edges import edge_values, inclusion_of
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
-from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
-from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.graph.lagged import as_directed_or_not
+from pymc_mrf.graph.structure import as_graph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +29,11 @@ FEWEST = 10.0  # effective draws of either answer, below which a probability is 
 
 def summarize_differences(
     idata: xr.DataTree,
-    var_names: Sequence[str],
+    var_names: str | Sequence[str],
     *,
     graph: Any,
+    n_states: Any = None,
+    between: Sequence | None = None,
     model: "pm.Model | None" = None,
     prior_inclusion: Any = None,
     sort: str = "inclusion",
@@ -44,14 +47,20 @@ def summarize_differences(
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
-    var_names : sequence of str
-        The edge parameters of two or more groups, such as the ``weight_GROUP`` of `group_weights`. Groups
-        differ on an edge in a draw unless all have the same number, up to rounding.
+    var_names : str or sequence of str
+        What `group_weights` was given for all groups to have in common, such as "weight" of a
+        `network_model`, for all of its groups by their labels; or the edge parameters of two or more groups.
+        Groups differ on an edge in a draw unless all have the same numbers, up to rounding.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
         The candidate edges.
+    n_states : int, sequence of d of them, or ColumnKinds, optional
+        Of nominal and mixed fields, as in `summarize_edges`.
+    between : sequence, optional
+        Labels of two or more of the groups, or some of several `var_names`: the others are left out. Of three
+        groups, two that are equal where the third differs are found by their pair.
     model : pymc.Model, optional
-        The model that was sampled, from which the prior probabilities are taken. It must have `var_names`,
-        and they may differ by `SpikeAndSlab` only.
+        The model that was sampled, from which the prior probabilities are taken. It must have the parameters
+        of the groups, and they may differ by `SpikeAndSlab` only.
     prior_inclusion : float or array_like, optional
         Prior probability that groups differ on an edge, in place of that of the model.
     sort, ci_prob, ci_kind, group
@@ -60,27 +69,33 @@ def summarize_differences(
     Returns
     -------
     pandas.DataFrame
-        As of `summarize_edges`. The value of an edge is the difference, first less second; of more than two
-        groups the standard deviation between them. ``inclusion`` is the probability that it is not zero, and
-        ``bayes_factor`` that of a difference. The mean of every group stands before it, by the name of its
-        variable.
+        As of `summarize_edges`. The value of an edge is the difference, first less second, with `n_states`
+        its strength; of more than two groups the standard deviation between them. ``inclusion`` is the
+        probability that it is not zero, and ``bayes_factor`` that of a difference. The mean of every group,
+        or of its strength, stands before it, as ``weight[LABEL]`` or by the name of its variable.
 
     Raises
     ------
     TypeError, ValueError
-        As in `summarize_edges`; also if `var_names` are fewer than two, or the model does not tell the prior
-        probability.
+        As in `summarize_edges`; also if there are fewer than two groups, none of a label, or the model does
+        not tell the prior probability.
 
     Examples
     --------
-    >>> pymc_mrf.summarize_differences(idata, ["weight_a", "weight_b"], graph=graph, model=model)
+    >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, model=model)
+    >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, between=["night", "day"])
     """
     graph = as_directed_or_not(graph)
-    names, values, rounding = _group_values(idata, var_names, graph, group)
+    groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
     if prior_inclusion is None and model is not None:
-        prior_inclusion = difference_inclusion(model, names).mean(axis=0)
-    difference = values.std("network") if len(names) > 2 else values[0] - values[1]
-    difference = difference.where(_spread(values) > rounding, 0.0)
+        prior_inclusion = difference_inclusion(model, groups.names).mean(axis=0)
+    values = groups.values
+    if len(values) > 2:
+        apart = groups.strengths(values - values.mean("network"))
+        difference = (apart**2).mean("network") ** 0.5
+    else:
+        difference = groups.strengths(values[0] - values[1])
+    difference = difference.where(groups.differ(slice(None)), 0.0)
     table = summarize_edges(
         xr.DataTree.from_dict({"posterior": difference.to_dataset(name="difference")}),
         "difference",
@@ -91,16 +106,18 @@ def summarize_differences(
         ci_kind=ci_kind,
     )
     place = table.columns.get_loc("mean")
-    for k, (name, of_group) in enumerate(zip(names, values, strict=True)):
-        table.insert(place + k, name, of_group.mean(SAMPLE_DIMS).to_series())
+    for k, (column, of_group) in enumerate(zip(groups.columns, groups.strengths(values), strict=True)):
+        table.insert(place + k, column, of_group.mean(SAMPLE_DIMS).to_series(), allow_duplicates=True)
     return table
 
 
 def compare_networks(
     idata: xr.DataTree,
-    var_names: Sequence[str],
+    var_names: str | Sequence[str],
     *,
     graph: Any,
+    n_states: Any = None,
+    between: Sequence | None = None,
     model: "pm.Model | None" = None,
     prior_equal: float | None = None,
     ci_prob: float | None = None,
@@ -111,7 +128,7 @@ def compare_networks(
 
     Parameters
     ----------
-    idata, var_names, graph, model, ci_prob, ci_kind, group
+    idata, var_names, graph, n_states, between, model, ci_prob, ci_kind, group
         As in `summarize_differences`.
     prior_equal : float, optional
         Prior probability that two networks are equal, in place of that of the model. It says nothing of
@@ -120,8 +137,8 @@ def compare_networks(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of groups, "first - second" by the names of their variables; if there are more
-        than two also ``"all"``, which knows only whether all are equal. The columns
+        One row for each pair of groups, "first - second" by their labels, or the names of their variables; if
+        there are more than two also ``"all"``, which knows only whether all are equal. The columns
 
         - ``equal``, ``equal_mcse``: probability that there is no difference on any edge, and its Monte-Carlo
           error.
@@ -155,55 +172,145 @@ def compare_networks(
     import pandas as pd
 
     graph = as_directed_or_not(graph)
-    names, values, rounding = _group_values(idata, var_names, graph, group)
-    pairs = [list(pair) for pair in combinations(range(len(names)), 2)]
-    rows = {" - ".join(names[k] for k in pair): pair for pair in pairs}
-    if len(names) > 2:
-        rows["all"] = list(range(len(names)))
+    groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
+    n_groups = len(groups.names)
+    rows = [list(pair) for pair in combinations(range(n_groups), 2)]
+    labels = [" - ".join(groups.labels[k] for k in pair) for pair in rows]
+    if n_groups > 2:
+        rows.append(list(range(n_groups)))
+        labels.append("all")
     prior = None if prior_equal is None else np.log(number(prior_equal, "prior_equal", 0.0, 1.0))
-    table: dict[str, dict[str, float]] = {}
-    dim = str(values.dims[-1])
-    strength = abs(values).sum(dim)
-    for label, chosen in rows.items():
-        differs = (_spread(values[chosen]) > rounding).any(dim).astype(np.float64)
+    table: list[dict[str, float]] = []
+    strengths = groups.strengths(groups.values)
+    strength = abs(strengths).sum(str(strengths.dims[-1]))
+    for label, chosen in zip(labels, rows, strict=True):
+        by_edge = groups.differ(chosen)
+        differs = by_edge.any(str(by_edge.dims[-1])).astype(np.float64)
         known = prior if len(chosen) == 2 else None
         if known is None and model is not None:
-            known = log_prior_equal(model, [names[k] for k in chosen])
-        table[label] = _equality(label, differs, known)
+            known = log_prior_equal(model, [groups.names[k] for k in chosen])
+        found = _equality(label, differs, known)
+        table.append(found)
         if len(chosen) > 2:
             continue
         less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
         less = less.rename("strength_difference")
         summary = statistics_of(less, ci_prob, ci_kind)
-        table[label] |= summary.rename(columns={"mean": "strength_difference"}).iloc[0].to_dict()
-        table[label]["mcse_mean"] = float(az.mcse(less))
-        table[label]["stronger"] = float((less > 0.0).mean())
-    return pd.DataFrame.from_dict(table, orient="index")
+        found |= summary.rename(columns={"mean": "strength_difference"}).iloc[0].to_dict()
+        found["mcse_mean"] = float(az.mcse(less))
+        found["stronger"] = float((less > 0.0).mean())
+    return pd.DataFrame(table, index=labels)
 
 
-def _group_values(
-    idata: xr.DataTree, var_names: Any, graph: PairwiseGraph | LaggedGraph, group: str
-) -> tuple[list[str], xr.DataArray, xr.DataArray]:
-    """Names and values (network, chain, draw, edge) of the groups, and by how much rounding may change these.
+class _Groups(NamedTuple):
+    """Networks of several groups.
 
-    Compiled sums of equal terms may be in another order for each group.
+    Attributes
+    ----------
+    names : list of k str
+        Their variables.
+    labels, columns : list of k str
+        What tables call the groups, and their means.
+    values : (network, chain, draw, entry) DataArray
+    rounding : (entry,) DataArray
+        By how much rounding may change these: compiled sums of equal terms may be in another order for each
+        group.
+    graph : PairwiseGraph or LaggedGraph
+    n_states : int, sequence, ColumnKinds or None
+        None if each edge has one entry.
     """
-    names = sequence(var_names, "var_names", "names")
+
+    names: list[str]
+    labels: list[str]
+    columns: list[str]
+    values: xr.DataArray
+    rounding: xr.DataArray
+    graph: Any
+    n_states: Any
+
+    def strengths(self, parameters: xr.DataArray) -> xr.DataArray:
+        """One number for each edge (..., edge)."""
+        if self.n_states is None:
+            return parameters
+        return self._of_edges(parameters, strengths(parameters.values, self.graph, self.n_states))
+
+    def differ(self, chosen: Any) -> xr.DataArray:
+        """Whether some of the groups differ (chain, draw, edge)."""
+        values = self.values[chosen]
+        by_entry = values.max("network") - values.min("network") > self.rounding
+        if self.n_states is None:
+            return by_entry
+        sizes = table_sizes_of(self.n_states, self.graph)
+        found = np.logical_or.reduceat(by_entry.values, np.cumsum(sizes) - sizes, axis=-1)
+        return self._of_edges(by_entry, found)
+
+    def _of_edges(self, parameters: xr.DataArray, found: np.ndarray) -> xr.DataArray:
+        dims = [str(dim) for dim in parameters.dims[:-1]]
+        coords: dict[str, Any] = {dim: parameters[dim] for dim in dims if dim in parameters.coords}
+        coords["edge"] = list(self.graph.edge_labels)
+        return xr.DataArray(found, dims=(*dims, "edge"), coords=coords)
+
+
+def _groups_of(
+    idata: xr.DataTree, var_names: Any, between: Any, graph: Any, n_states: Any, model: Any, group: str
+) -> _Groups:
+    """Find the groups and read their networks."""
+    names, labels, columns = named_groups(idata, var_names, model)
+    if between is not None:
+        chosen = chosen_groups(between, labels)
+        names, labels, columns = ([of[k] for k in chosen] for of in (names, labels, columns))
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"var_names must name the weights of two or more groups, not {names!r}")
-    values = [edge_values(idata, name, graph, group) for name in names]
+    if n_states is None:
+        values = [edge_values(idata, name, graph, group) for name in names]
+    else:
+        graph = as_graph(graph)
+        values = [edge_parameters(idata, name, graph, n_states, group)[0] for name in names]
     epsilon = max(np.finfo(np.result_type(v.dtype, np.float32)).eps for v in values)
     values = [v.astype(np.float64) for v in values]
     dims = {v.dims[-1] for v in values}
     if len(dims) > 1:
         values = [v.rename({v.dims[-1]: values[0].dims[-1]}) for v in values]
     together = xr.concat(values, "network", coords="minimal", compat="override")
-    return names, together, ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
+    rounding = ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
+    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states)
 
 
-def _spread(values: xr.DataArray) -> xr.DataArray:
-    """Range over the groups."""
-    return values.max("network") - values.min("network")
+def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:
+    """Names of the variables of groups, their labels, and what tables call their means."""
+    from pymc_mrf.distributions.group_weights import group_names
+
+    if not isinstance(var_names, str):
+        names = sequence(var_names, "var_names", "names")
+        return names, names, names
+    check_tree(idata, "idata")
+    data: Any = idata.children.get("constant_data", {})
+    contrasts = f"{var_names}_contrasts"
+    if contrasts in data and "group" in data[contrasts].coords:
+        labels = data[contrasts]["group"].values.tolist()
+    elif model is not None and contrasts in model.named_vars:
+        labels = list(model.coords["group"])
+    else:
+        raise ValueError(
+            f"var_names={var_names!r} is no vector that pymc_mrf.group_weights gave groups, as idata has no "
+            f"constant data {contrasts!r}: name the variables of the groups, as in "
+            f"['{var_names}_a', '{var_names}_b'], or the whole result of pm.sample"
+        )
+    names = [f"{var_names}_{ending}" for ending in group_names(labels)]
+    return names, labels, [f"{var_names}[{label}]" for label in labels]
+
+
+def chosen_groups(between: Any, labels: list) -> list[int]:
+    """Places of two or more different groups among all labels; a text stands for the label that it spells."""
+    texts, places = list(map(str, labels)), []
+    for label in sequence(between, "between", "labels of groups"):
+        if label not in labels and str(label) not in texts:
+            shown = ", ".join(map(repr, labels))
+            raise ValueError(f"between names {label!r}, but the groups are {shown}")
+        places.append(labels.index(label) if label in labels else texts.index(str(label)))
+    if len(places) < 2 or len(set(places)) < len(places):
+        raise ValueError(f"between must name two or more different groups, not {between!r}")
+    return places
 
 
 def _equality(label: str, differs: xr.DataArray, log_prior: float | None) -> dict[str, float]:

@@ -66,13 +66,11 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     Raises
     ------
     ValueError
-        If the model has none of that name and entries, its prior depends on data, or it has blocks.
+        If the model has none of that name and entries, or its prior depends on data.
     """
     if reason := _why_unknown(model, values.name):
         raise ValueError(f"{reason}; {remedy}")
     _check_entries(model, values)
-    if model[values.name].owner.op.blocks:
-        raise ValueError(f"{values.name} has blocks of entries, which this takes one by one: {remedy}")
     return model[values.name]
 
 
@@ -195,7 +193,7 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
     """Log of the prior probability that vectors of the model, as of `difference_inclusion`, are equal.
 
     Exact if their `SpikeAndSlab` have fixed probabilities, or one Beta variable with fixed parameters for all
-    entries. Else the mean of `N_DRAWS` draws.
+    entries, as it is or as `group_weights` shares it out. Else the mean of `N_DRAWS` draws.
 
     Warns
     -----
@@ -204,10 +202,9 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
     """
     from scipy.special import betaln, logsumexp
 
-    differences = _differences(model, names)
-    p = [_probability(rv) for rv in differences]
-    if (parameters := _common_beta(p)) is not None:
-        (a, b), n = parameters, sum(rv.owner.op.n for rv in differences)
+    p = [_probability(rv) for rv in _differences(model, names)]
+    if (found := _power_of_beta(p, model)) is not None:
+        a, b, n = found
         return float(betaln(a, b + n) - betaln(a, b))
     log_equal = _log_absent(p, model).sum(axis=1)
     n = len(log_equal)
@@ -234,25 +231,43 @@ def own_beta(model: Any, rv: Any) -> tuple[float, float] | None:
     others = [v for v in (*model.basic_RVs, *model.potentials) if v is not rv and v is not source]
     if any(v is source for v in ancestors(others, blockers=[rv])):
         return None
-    return _common_beta([p])
+    return _fixed_beta(source)
 
 
-def _common_beta(probabilities: list) -> tuple[float, float] | None:
-    """Find the fixed parameters of the one Beta variable that is every entry; None if there is none."""
+def _fixed_beta(variable: Any) -> tuple[float, float] | None:
+    """Read the fixed parameters of a scalar Beta variable; None if it is none."""
     from pytensor.graph.basic import Constant
     from pytensor.tensor.random.basic import BetaRV
 
     from pymc_mrf.distributions.parents import strip_views
 
-    sources = [_source(p) for p in probabilities]
-    first = sources[0]
-    if first.owner is None or not isinstance(first.owner.op, BetaRV) or first.type.ndim:
+    if variable.owner is None or not isinstance(variable.owner.op, BetaRV) or variable.type.ndim:
         return None
-    parameters = [strip_views(v) for v in first.owner.op.dist_params(first.owner)]
-    if any(p is not first for p in sources) or not all(isinstance(v, Constant) for v in parameters):
+    parameters = [strip_views(v) for v in variable.owner.op.dist_params(variable.owner)]
+    if not all(isinstance(v, Constant) for v in parameters):
         return None
     a, b = (float(v.data) for v in parameters)
     return a, b
+
+
+def _power_of_beta(probabilities: list, model: Any) -> tuple[float, float, float] | None:
+    """Find a, b and n, the probability that all are absent being (1 - q)^n with q ~ Beta(a, b); else None."""
+    import pytensor
+    import pytensor.tensor as pt
+
+    reached = {rv for p in probabilities for rv in _reached(p, model)}
+    if len(reached) != 1:
+        return None
+    [q] = reached
+    if (parameters := _fixed_beta(q)) is None:
+        return None
+    log_absent = sum(pt.log1p(-p).sum() for p in probabilities)
+    at = np.array([0.1, 0.3, 0.6, 0.8])
+    function = pytensor.function([q], log_absent, mode="FAST_COMPILE")
+    powers = np.array([function(value) for value in at]) / np.log1p(-at)
+    if np.ptp(powers) > 1e-9 * powers.max():
+        return None
+    return *parameters, float(powers.mean())
 
 
 def _log_absent(probabilities: list, model: Any) -> np.ndarray:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, errors_of_means, sampled_vector, values_at_draws
+from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.edges import unseen
+from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -19,6 +20,7 @@ def prior_sensitivity(
     idata: xr.DataTree,
     var_name: str,
     *,
+    between: Sequence | None = None,
     model: Any = None,
     prior_inclusion: Sequence[float] = INCLUSIONS,
     slab_scale: Sequence[float] = SCALES,
@@ -35,11 +37,17 @@ def prior_sensitivity(
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        A free `SpikeAndSlab` of the model.
+        A free `SpikeAndSlab` of the model; with blocks, as of a `NominalMRF` or `MixedMRF`, each edge counts
+        once.
+    between : sequence, optional
+        Labels of two or more groups of a model in which `var_name` is what all groups have in common, as of
+        `network_model` with groups: asked is then whether these differ on an edge, and all differences
+        between groups have the new priors.
     model : pymc.Model, optional
         That was sampled; by default that of the context.
     prior_inclusion : sequence of float
-        Prior probabilities, the same for all edges, strictly between 0 and 1.
+        Prior probabilities, the same for all edges, strictly between 0 and 1: of an edge, or of a difference
+        between the groups `between`.
     slab_scale : sequence of float
         Positive factors of the scale of the model's slab: 2 for the density of twice a draw from it.
     group : str
@@ -62,7 +70,8 @@ def prior_sensitivity(
     Raises
     ------
     TypeError, ValueError
-        If the variable is no `SpikeAndSlab` of the model, or a probability or scale outside its domain.
+        If the variable is no `SpikeAndSlab` of the model, or a probability or scale outside its domain, or
+        the model has no such groups.
 
     Warns
     -----
@@ -87,6 +96,10 @@ def prior_sensitivity(
     --------
     >>> found = pymc_mrf.prior_sensitivity(idata, "weight", model=model)
     >>> found.inclusion.sel(edge="sleep--mood").to_pandas()
+
+    Of differences between groups:
+
+    >>> found = pymc_mrf.prior_sensitivity(idata, "weight", between=["day", "night"], model=model)
     """
     import pymc as pm
     import pytensor.tensor as pt
@@ -96,32 +109,41 @@ def prior_sensitivity(
         number(p, "prior_inclusion", 0.0, 1.0) for p in _vector(prior_inclusion, "prior_inclusion")
     ]
     scales = [number(s, "slab_scale", 0.0) for s in _vector(slab_scale, "slab_scale")]
-    values = sampled_vector(idata, var_name, group)
     model = pm.modelcontext(model)
-    rv = spike_and_slab(
-        model, values, "sample again with the other priors, and compare by pymc_mrf.summarize_edges"
+    names, asked = (
+        ([var_name], np.ones(1, dtype=bool))
+        if between is None
+        else _told_apart(idata, var_name, between, model)
     )
-    _, p, *parameters = rv.owner.op.shape_and_arguments(rv.owner.inputs)
-    slab = rv.owner.op.scalar
-    is_in = pt.neq(rv, 0.0)
-    densities = [slab.log_density(rv / s, *parameters) - np.log(s) for s in (1.0, *scales)]
-    old, *new = (pt.where(is_in, density, 0.0).sum() for density in densities)
-    beta = own_beta(model, rv)
-    if beta is None:
-        old = old + pt.where(is_in, pt.log(p), pt.log1p(-p)).sum()
-    found, _ = values_at_draws(pt.stack([old, *new]), idata, model, group)
+    draws = [sampled_vector(idata, name, group) for name in names]
+    remedy = "sample again with the other priors, and compare by pymc_mrf.summarize_edges"
+    rvs = [spike_and_slab(model, values, remedy) for values in draws]
+    betas = [own_beta(model, rv) for rv in rvs]
+    old: Any = 0.0
+    new: Any = 0.0
+    for rv, beta in zip(rvs, betas, strict=True):
+        of_old, of_new = _log_densities(rv, scales, beta is None)
+        old, new = old + of_old, new + of_new
+    found, _ = values_at_draws(pt.concatenate([old[None], new]), idata, model, group)
     log_density = np.array(list(found))  # (n, 1 + scales)
-    present = (values.values != 0.0).reshape(len(log_density), -1)
-    n_in, r = present.sum(axis=1), present.shape[1]
-    if beta is not None:
-        a, b = beta
-        log_density[:, 0] += betaln(a + n_in, b + r - n_in) - betaln(a, b)
+    of_vectors = [
+        (values.values != 0.0).reshape(len(log_density), -1)[:, rv.owner.op.heads]
+        for values, rv in zip(draws, rvs, strict=True)
+    ]
+    r = of_vectors[0].shape[1]
+    for beta, own in zip(betas, of_vectors, strict=True):
+        if beta is not None:
+            (a, b), k = beta, own.sum(axis=1)
+            log_density[:, 0] += betaln(a + k, b + r - k) - betaln(a, b)
+    n_in, n_entries = sum(own.sum(axis=1) for own in of_vectors), r * len(names)
+    present = np.any([own for own, is_asked in zip(of_vectors, asked, strict=True) if is_asked], axis=0)
     shape = len(inclusions), len(scales)
     of_edges = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
     told = {name: np.full((*shape, r), np.nan) for name in of_edges}
     told |= {name: np.full(shape, np.nan) for name in ("effective_share", "effective_draws")}
     for i, q in enumerate(inclusions):
-        edges = n_in * np.log(q) + (r - n_in) * np.log1p(-q)
+        log_absent = np.log1p(-q) / np.count_nonzero(asked)  # of each of the vectors that are asked for
+        edges = n_in * np.log(-np.expm1(log_absent)) + (n_entries - n_in) * log_absent
         for j in range(len(scales)):
             log_weight = edges + log_density[:, 1 + j] - log_density[:, 0]
             weight = np.exp(log_weight - log_weight.max())
@@ -135,22 +157,55 @@ def prior_sensitivity(
             found = total_in / (total_in + total_out)
             told["inclusion"][i, j] = found
             influence = (weight / weight.mean())[:, None] * (present - found)
-            error = errors_of_means(influence.reshape(values.shape))
+            error = errors_of_means(influence.reshape(*draws[0].shape[:2], r))
             told["inclusion_mcse"][i, j] = error
             prior_odds = q / (1.0 - q)
             with np.errstate(divide="ignore"):
                 told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
             told["bayes_factor_bound"][i, j] = bound / (1.0 - bound) / prior_odds
-    dims = "prior_inclusion", "slab_scale", str(values.dims[-1])
-    coords = {"prior_inclusion": inclusions, "slab_scale": scales}
+    dim, labels = _edges_of(draws[0], rvs[0].owner.op)
+    dims = "prior_inclusion", "slab_scale", dim
+    coords: dict[str, Any] = {"prior_inclusion": inclusions, "slab_scale": scales}
     result = xr.Dataset(
         {name: (dims[: of_name.ndim], of_name) for name, of_name in told.items()},
-        coords={**values.drop_vars(SAMPLE_DIMS, errors="ignore").coords, **coords},
+        coords=coords | ({} if labels is None else {dim: labels}),
         attrs={"variable": var_name},
     )
     _warn(result)
     return result
+
+
+def _log_densities(rv: Any, scales: list[float], is_given_p: bool) -> tuple[Any, Any]:
+    """Log density of a `SpikeAndSlab` sampled, with the structure if `p` is given; of slabs (scales,)."""
+    import pytensor.tensor as pt
+
+    _, p, *parameters = rv.owner.op.shape_and_arguments(rv.owner.inputs)
+    slab, is_in = rv.owner.op.scalar, pt.neq(rv, 0.0)
+    densities = [slab.log_density(rv / s, *parameters) - np.log(s) for s in (1.0, *scales)]
+    old, *new = (pt.where(is_in, density, 0.0).sum() for density in densities)
+    if is_given_p:
+        old = old + pt.where(is_in[rv.owner.op.heads], pt.log(p), pt.log1p(-p)).sum()
+    return old, pt.stack(new)
+
+
+def _told_apart(idata: Any, var_name: str, between: Any, model: Any) -> tuple[list[str], np.ndarray]:
+    """Names of all differences between groups, and which of them tell some of these groups apart."""
+    _, labels, _ = named_groups(idata, var_name, model)
+    contrasts = np.asarray(model[f"{var_name}_contrasts"].get_value())
+    rows = contrasts[chosen_groups(between, labels)]
+    names = [f"{var_name}_difference_{j + 1}" for j in range(contrasts.shape[1])]
+    return names, np.ptp(rows, axis=0) > 0.0
+
+
+def _edges_of(values: xr.DataArray, op: Any) -> tuple[str, Any]:
+    """Dimension of the edges and their labels, if the entries of draws have any."""
+    dim = str(values.dims[-1])
+    labels = values[dim].values if dim in values.coords else None
+    if max(op.blocks, default=1) == 1:
+        return dim, labels
+    own = None if labels is None else [OF_BLOCK.sub("", str(label)) for label in labels[op.heads]]
+    return "edge", own
 
 
 def _vector(value: Any, name: str) -> np.ndarray:

@@ -9,8 +9,7 @@ from pymc.logprob.transforms import Transform
 
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.distributions.nominal import NominalMRF
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import Table
@@ -100,36 +99,32 @@ def _means(name: str, part: Rows, dim: str) -> Any:
     return pm.Normal(name, part.mean, 10.0 * part.sd, dims=dim, default_transform=moved)
 
 
-def declare_nominal(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
-    """Declare weights, biases and field of answers without an order."""
-    n_states = list(part.kinds.n_states)
-    slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
-    weight = SpikeAndSlab("weight", p, slab, blocks=table_sizes(graph, n_states), dims="entry")
-    bias = pm.Normal("bias", 0.0, 3.0, dims=("node", "state"))
+def declare_nominal(
+    suffix: str, weight: Any, part: Rows, graph: PairwiseGraph, likelihood: Any
+) -> None:
+    """Declare biases and field of answers without an order; names end in `suffix`, the rows' dim is there."""
+    bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("node", "state"))
     options = {
-        "observed": part.x, "record": part.kinds, "likelihood": likelihood, "dims": ("row", "node"),
+        "observed": part.x, "record": part.kinds, "likelihood": likelihood, "dims": (f"row{suffix}", "node"),
     }  # fmt: skip
-    NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(n_states), **options)
+    n_states = one_or_each(list(part.kinds.n_states))
+    NominalMRF(f"x{suffix}", weight, bias, graph=graph, n_states=n_states, **options)
 
 
-def declare_mixed(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
-    """Declare weights, biases, diagonal, means and field of columns of several kinds."""
+def declare_mixed(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
+    """Declare biases, diagonal, means and field of several kinds; names end in `suffix`."""
     kinds = part.kinds
-    if slab is None:
-        slab = pm.Normal.dist(0.0, 1.0) if "nominal" in kinds.kinds else pm.Cauchy.dist(0.0, 2.0)
-    weight = SpikeAndSlab("weight", p, slab, blocks=kinds.block_sizes(graph), dims="entry")
-    bias = pm.Normal("bias", 0.0, 3.0, dims=("answer", "state"))
+    bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("answer", "state"))
     options = {
         "graph": graph, "kinds": kinds, "observed": part.x, "record": kinds, "likelihood": likelihood,
-        "dims": ("row", "node"),
+        "dims": (f"row{suffix}", "node"),
     }  # fmt: skip
     if not len(kinds.measurements):
-        MixedMRF("x", weight, bias, **options)
+        MixedMRF(f"x{suffix}", weight, bias, **options)
         return
-    keep_units(part, "measurement")
-    diagonal = pm.Exponential("diagonal", 0.5, dims="measurement")
-    mean = _means("mean", part, "measurement")
-    MixedMRF("x", weight, bias, diagonal, mean, scale=part.sd, **options)
+    diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="measurement")
+    mean = _means(f"mean{suffix}", part, "measurement")
+    MixedMRF(f"x{suffix}", weight, bias, diagonal, mean, scale=part.sd, **options)
 
 
 def keep_units(part: Rows, dim: str) -> None:

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_option
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
-from pymc_mrf.distributions.group_weights import group_weights
+from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.network_columns import (
     Rows,
@@ -23,7 +23,6 @@ from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import find_columns
-from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import as_numbered_table, as_table, is_labelled_otherwise
 from pymc_mrf.graph.builders import complete
@@ -96,10 +95,13 @@ def network_model(
     columns : sequence, optional
         Names of the items. What is no item is then refused.
     groups : name of a column, or (n,) array_like, optional
-        Groups of rows, in sorted order. Each has a field of its own, such as ``x_A``, its thresholds, and the
-        weights ``weight_A`` that `group_weights` gives it: ``weight`` is what groups have in common, and
-        differences are `SpikeAndSlab`, zero where groups agree. Of two groups there is one,
-        ``weight_difference_1``, the weight in the second less that in the first.
+        Groups of rows, in sorted order; labels of any kind. Each has a field of its own, such as ``x_A``, its
+        node parameters, and the weights ``weight_A`` that `group_weights` gives it: ``weight`` is what groups
+        have in common, and differences are `SpikeAndSlab`, zero where groups agree. Of two groups there is
+        one, ``weight_difference_1``, the weight in the second less that in the first; of more, some may be
+        equal where others differ, whatever their names and order. Names of variables end in the label,
+        letters, digits and underscores alone, as `group_weights` tells; the dim "group" has the labels.
+        Of several kinds of columns, groups are no column of `kind`.
     communities : mapping or "learn", optional
         Community of each item, or "learn" for `EdgeCommunities`, a variable ``community``. Edges within
         communities then exist with probability ``p_within``, Beta(2, 2), those between with ``p_between``,
@@ -109,14 +111,13 @@ def network_model(
     kind : {"auto", "binary", "ordinal", "blume-capel", "nominal", "continuous"}, or ColumnKinds
         "binary" is a `BoltzmannMachine`, "ordinal" an `OrdinalMRF` with a threshold for each answer,
         "blume-capel" one with two terms for each item, ``linear`` and ``quadratic`` about the middle of its
-        answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal: "nominal", which takes no
-        `groups`, and "continuous" are to be asked for. What `column_kinds` found makes a `MixedMRF` of these
-        columns, and takes no `groups` either.
+        answers, both Normal(0, 3). "auto" is binary if all items are, else ordinal: "nominal" and
+        "continuous" are to be asked for. What `column_kinds` found makes a `MixedMRF` of these columns.
     prior_inclusion : float or unregistered distribution, optional
         Probability of an edge, one half by default. ``pm.Beta.dist(1, 1)`` makes it a variable ``p``
         (Scott & Berger, 2010).
     prior_difference : float or unregistered distribution
-        The same of a difference between groups; a distribution makes a variable ``p_difference``.
+        Probability that two groups differ on an edge; a distribution makes a variable ``p_difference``.
     slab : unregistered scalar distribution, optional
         Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``, or
         ``pm.Normal.dist(0, 1)`` of nominal answers.
@@ -159,7 +160,10 @@ def network_model(
 
     What differs between groups:
 
-    >>> model = pymc_mrf.network_model(answers, groups="shifts")
+    >>> with pymc_mrf.network_model(answers, groups="shifts") as model:
+    ...     idata = pm.sample()
+    >>> pymc_mrf.compare_networks(idata, "weight", graph=graph, model=model)
+    >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, between=["day", "night"], model=model)
 
     Answers and measurements:
 
@@ -171,21 +175,41 @@ def network_model(
         check_option(kind, "kind", KINDS, several)
     if communities is not None and prior_inclusion is not None:
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
-    if kind == "nominal" and groups is not None:
-        raise ValueError(
-            'kind="nominal" takes no groups: declare the model of the rows of each group by itself, and '
-            "compare their draws"
-        )
-    if isinstance(kind, ColumnKinds):
-        _refuse_beside_kinds(kind, columns=columns, groups=groups, n_states=n_states)
-        part, graph = read_rows(as_numbered_table(table, "table"), kind), complete(kind.names)
-        with pm.Model(coords=kind.coords(graph)) as model:
-            _add_rows(model, "", part)
-            p = _inclusion(prior_inclusion, communities, graph)
-            declare_mixed(p, slab, part, graph, likelihood)
-        return model
     labels, others = _labels_of_rows(table, groups)
+    part, kind, axes = _read(table, columns, others, n_states, kind, likelihood)
+    # the same labels as in `coords`, so that a graph of them fits
+    graph, kinds = complete(axes["node"]), part.kinds
+    has_blocks = "entry" in axes
+    with pm.Model(coords=axes) as model:
+        p = _inclusion(prior_inclusion, communities, graph)
+        if len(part.sd):
+            keep_units(part, "measurement" if has_blocks else "node")
+        if slab is None:
+            is_nominal = "nominal" in kinds.kinds
+            slab = pm.Normal.dist(0.0, 1.0) if is_nominal else pm.Cauchy.dist(0.0, 2.0)
+        blocks = kinds.block_sizes(graph) if has_blocks else None
+        weight = SpikeAndSlab("weight", p, slab, blocks=blocks, dims="entry" if has_blocks else "edge")
+        if labels is None:
+            _declare(model, "", kind, weight, part, graph, likelihood)
+            return model
+        members = _members(labels, len(part.labels))
+        p = _registered(prior_difference, "p_difference")
+        weights = group_weights(weight, list(members), p, slab)
+        names = group_names(group_labels(list(members)))
+        for (group, rows), name in zip(members.items(), names, strict=True):
+            own = part._replace(x=part.x[rows], labels=[part.labels[k] for k in rows])
+            _declare(model, f"_{name}", kind, weights[group], own, graph, likelihood)
+    return model
+
+
+def _read(
+    table: Any, columns: Any, others: list, n_states: Any, kind: str | ColumnKinds, likelihood: Any
+) -> tuple[Rows, str, dict]:
+    """Read the columns of a table; their kind, "auto" decided; and the coordinates of the model."""
     found = as_numbered_table(table, "table")
+    if isinstance(kind, ColumnKinds):
+        _refuse_beside_kinds(kind, others, columns=columns, n_states=n_states)
+        return read_rows(found, kind), "mixed", kind.coords(complete(kind.names))
     if kind == "continuous":
         for name, given in (("n_states", n_states), ("likelihood", likelihood)):
             if given not in (None, "auto"):
@@ -194,58 +218,37 @@ def network_model(
                 )
     of_kind = kind if kind in ("nominal", "continuous") else "ordinal"
     record = find_columns(found, of_kind, columns, n_states, others)
-    items = read_rows(found, record)
-    if kind != "continuous":
-        kind = _kind(kind, record)
-    # the same labels as in `coords`, so that a graph of them fits
-    graph = complete(record.names)
-    axes = coords(graph)
+    axes = coords(complete(record.names))
+    kind = kind if kind == "continuous" else _kind(kind, record)
     if kind not in ("binary", "continuous"):
         axes["state"] = record.state_labels[0 if kind == "nominal" else 1 :]
     if kind == "nominal":
-        axes["entry"] = nominal(list(record.n_states)).entry_labels(graph)
-    with pm.Model(coords=axes) as model:
-        p = _inclusion(prior_inclusion, communities, graph)
-        if kind == "nominal":
-            _add_rows(model, "", items)
-            declare_nominal(p, slab, items, graph, likelihood)
-            return model
-        if kind == "continuous":
-            keep_units(items, "node")
-        slab = pm.Cauchy.dist(0.0, 2.0) if slab is None else slab
-        weight = SpikeAndSlab("weight", p, slab, dims="edge")
-        if labels is None:
-            _declare(model, "", kind, weight, items, graph, likelihood)
-            return model
-        names = _group_names(labels, len(items.x))
-        contrasts = [[-0.5], [0.5]] if len(names) == 2 else None
-        p = _registered(prior_difference, "p_difference")
-        weights = group_weights(weight, names, p, slab, contrasts=contrasts)
-        for group, of_weight in weights.items():
-            of_group = np.flatnonzero(labels == group)
-            part = items._replace(x=items.x[of_group], labels=[items.labels[k] for k in of_group])
-            _declare(model, f"_{group}", kind, of_weight, part, graph, likelihood)
-    return model
+        axes["entry"] = record.entry_labels(complete(record.names))
+    return read_rows(found, record), kind, axes
 
 
-def _refuse_beside_kinds(kinds: ColumnKinds, **given: Any) -> None:
+def _refuse_beside_kinds(kinds: ColumnKinds, others: list, **given: Any) -> None:
     """Refuse kinds of columns that make no mixed field, and arguments that have no meaning beside them."""
     remedies = {
         "columns": "make kinds of these columns alone, as pymc_mrf.column_kinds(table[columns])",
-        "groups": "declare the model of the rows of each group by itself, and compare their draws",
         "n_states": "tell them to pymc_mrf.column_kinds(table, n_states=...)",
     }
     for name, value in given.items():
         if value is not None:
             raise ValueError(f"{name} has no meaning where kind is a ColumnKinds: {remedies[name]}")
+    if others and others[0] in kinds.names:
+        raise ValueError(
+            f"groups={others[0]!r} is a column of the network as well: leave it out of kind, as "
+            f"pymc_mrf.column_kinds(table.drop(columns={others[0]!r}))"
+        )
     if not len(kinds.answers):
         raise ValueError('kind has measurements only: say kind="continuous"')
     if len(kinds.names) < 2:
         raise ValueError("kind has one column, but a network has two at least")
 
 
-def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
-    """Group of each row (n,), and the columns that are no items for that."""
+def _labels_of_rows(table: Any, groups: Any) -> tuple[list | None, list]:
+    """Return the groups of the rows, and the columns that are no items for that."""
     if groups is None:
         return None, []
     found = as_table(table)
@@ -259,10 +262,10 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[np.ndarray | None, list]:
     if column.is_missing.any():
         row = found.rows[int(column.is_missing.argmax())]
         raise ValueError(f"table: row {row!r} has no group in column {groups!r}: drop such rows")
-    return np.asarray(column.values), [groups]
+    return list(column.values), [groups]
 
 
-def _given_labels(groups: Any, table: Any) -> np.ndarray:
+def _given_labels(groups: Any, table: Any) -> list:
     """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
@@ -271,24 +274,29 @@ def _given_labels(groups: Any, table: Any) -> np.ndarray:
             "groups: its rows are labelled otherwise than those of the table: use groups.loc[table.index], "
             "or groups.to_numpy(), which goes by position"
         )
-    labels = np.asarray(groups)
-    missing = np.flatnonzero(pd.isna(labels) | np.ma.getmaskarray(groups))
+    labels = pd.Series(np.asarray(groups))
+    is_masked = np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else False
+    missing = np.flatnonzero(labels.isna() | is_masked)
     if missing.size:
         raise ValueError(f"groups has no value in row {missing[0]}: drop such rows of both")
-    return labels
+    return labels.tolist()
 
 
-def _group_names(labels: np.ndarray, n_rows: int) -> list:
-    """Check the groups of the rows and return their names."""
+def _members(labels: list, n_rows: int) -> dict[Any, np.ndarray]:
+    """Check the groups of the rows, and return the rows of each, in sorted order of their labels."""
     if len(labels) != n_rows:
         raise ValueError(f"groups has {len(labels)} entries, but the table {n_rows} rows")
-    names = sorted(set(labels.tolist()))
-    if not 2 <= len(names) <= MAX_GROUPS:
+    rows: dict[Any, list[int]] = {}
+    for row, label in enumerate(labels):
+        rows.setdefault(label, []).append(row)
+    if not 2 <= len(rows) <= MAX_GROUPS:
         raise ValueError(
-            f"groups has {len(names)} different values ({', '.join(map(repr, names[:5]))}), but groups to "
-            f"compare are 2 to {MAX_GROUPS}: is it the right column?"
+            f"groups has {len(rows)} different values ({', '.join(map(repr, list(rows)[:5]))}), but groups "
+            f"to compare are 2 to {MAX_GROUPS}: is it the right column?"
         )
-    return names
+    is_of_one_kind = len({type(label) for label in rows}) == 1
+    order = sorted(rows) if is_of_one_kind else sorted(rows, key=str)
+    return {label: np.array(rows[label]) for label in order}
 
 
 def _kind(kind: str, items: ColumnKinds) -> str:
@@ -337,10 +345,16 @@ def _declare(
     graph: PairwiseGraph,
     likelihood: Any,
 ) -> None:
-    """Declare thresholds and field of the rows of `items`; names end in `suffix`."""
+    """Declare node parameters and field of the rows of `items`; names end in `suffix`."""
     _add_rows(model, suffix, items)
+    if kind == "mixed":
+        declare_mixed(suffix, weight, items, graph, likelihood)
+        return
     if kind == "continuous":
         declare_measured(suffix, weight, items, graph)
+        return
+    if kind == "nominal":
+        declare_nominal(suffix, weight, items, graph, likelihood)
         return
     options = {
         "graph": graph, "observed": items.x, "record": items.kinds, "likelihood": likelihood,

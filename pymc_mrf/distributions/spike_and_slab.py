@@ -215,13 +215,7 @@ class SpikeAndSlab(EntriesPrior):
                 "dims of the length of all blocks together"
             )
         p, numbers = parameter(p, "p")
-        if numbers is not None:
-            wrong = numbers[~((numbers > 0) & (numbers < 1))]
-            if wrong.size:
-                raise ValueError(
-                    f"p must lie strictly between 0 and 1, but {wrong[0]:g} does not; drop an edge from "
-                    "the graph to exclude it for certain"
-                )
+        check_probabilities(numbers)
         m, what = (len(blocks), "blocks") if blocks else (n, "parameters")
         if p.type.ndim > 1 or (p.type.ndim == 1 and p.type.shape[0] not in (None, m)):
             raise ValueError(
@@ -231,6 +225,16 @@ class SpikeAndSlab(EntriesPrior):
         p = pt.full((m,), p) if p.type.ndim == 0 else pt.specify_shape(p, (m,))
         inputs, size = [p, *slab.arguments], lengths[:-1] or None
         return super().dist(inputs, scalar=slab, n=n, blocks=blocks, size=size, **kwargs)
+
+
+def check_probabilities(numbers: np.ndarray | None) -> None:
+    """Refuse values of `p` outside its range; None if they are not known."""
+    wrong = np.zeros(0) if numbers is None else numbers[~((numbers > 0) & (numbers < 1))]
+    if wrong.size:
+        raise ValueError(
+            f"p must lie strictly between 0 and 1, but {wrong[0]:g} does not; drop an edge from "
+            "the graph to exclude it for certain"
+        )
 
 
 def _sizes(blocks: Any) -> tuple[int, ...]:

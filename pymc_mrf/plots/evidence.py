@@ -199,6 +199,7 @@ def plot_prior_sensitivity(
     dt: xr.DataTree,
     var_name: str,
     *,
+    between: Sequence | None = None,
     model: Any = None,
     prior_inclusion: Sequence[float] = INCLUSIONS,
     slab_scale: Sequence[float] = SCALES,
@@ -214,7 +215,7 @@ def plot_prior_sensitivity(
 
     Parameters
     ----------
-    dt, var_name, model, prior_inclusion, slab_scale, group
+    dt, var_name, between, model, prior_inclusion, slab_scale, group
         As in `prior_sensitivity`.
     bounds : (float, float)
         As in `edge_evidence`.
@@ -248,9 +249,8 @@ def plot_prior_sensitivity(
     parts = ("lines", "title", "xlabel", "ylabel", "legend")
     plot = Plot("plot_prior_sensitivity", parts, visuals, backend, pc_kwargs)
     low, high = checked_bounds(bounds)
-    found = prior_sensitivity(
-        dt, var_name, model=model, prior_inclusion=prior_inclusion, slab_scale=slab_scale, group=group
-    )
+    priors = {"prior_inclusion": prior_inclusion, "slab_scale": slab_scale}
+    found = prior_sensitivity(dt, var_name, between=between, model=model, group=group, **priors)
     classes = evidence_classes(found, low, high)
     dim = str(classes.dims[-1])
     known = found["inclusion"].notnull().all(dim)

@@ -5,11 +5,12 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy import stats
+from scipy.special import betaln
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.prior_inclusion import N_DRAWS
 from pymc_mrf.distributions.group_weights import group_contrasts
-from tests.reference.group_contrasts import structures
+from tests.reference.group_contrasts import partition, structures
 from tests.statistics import Z
 
 GRAPH = pmrf.graphs.chain(3)
@@ -18,7 +19,7 @@ COUNTS = np.array(
 )  # edge, group, agree or not
 GROUPS = "a", "b", "c"
 NAMES = ["weight_a", "weight_b", "weight_c"]
-SD = 0.6
+SD, P_DIFFERENCE = 0.6, 0.3
 
 
 def rows(group):
@@ -28,10 +29,10 @@ def rows(group):
     return np.cumprod(np.column_stack([np.resize([1, -1], 42), *agreements]), axis=1)
 
 
-def three_groups(**kwargs):
+def three_groups():
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         weight = pmrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, SD), dims="edge")
-        of_group = pmrf.group_weights(weight, GROUPS, 0.3, pm.Normal.dist(0, SD), **kwargs)
+        of_group = pmrf.group_weights(weight, GROUPS, P_DIFFERENCE, pm.Normal.dist(0, SD))
         for k, group in enumerate(GROUPS):
             pmrf.Ising(f"x_{group}", of_group[group], 0.0, graph=GRAPH, observed=rows(k))
     return model
@@ -49,47 +50,90 @@ def sampled():
 
 @pytest.fixture(scope="module")
 def exact():
-    return [structures(counts, group_contrasts(3), 0.5, 0.3, SD) for counts in COUNTS]
+    each = 1 - np.sqrt(1 - P_DIFFERENCE)  # two of three divisions part two groups
+    return [structures(counts, group_contrasts(3), 0.5, each, SD) for counts in COUNTS]
 
 
 def probability(of_edge, holds):
-    return sum(p for structure, (p, _) in of_edge.items() if holds(structure))
+    """Posterior probability of the partitions, as classes of the groups, for which something holds."""
+    contrasts = group_contrasts(3)
+    return sum(p for structure, (p, _) in of_edge.items() if holds(partition(structure, contrasts)))
 
 
 @pytest.mark.slow
 def test_probabilities_of_edges_are_those_of_all_structures(sampled, exact):
     model, idata = sampled
-    table = pmrf.summarize_differences(idata, NAMES, graph=GRAPH, model=model, sort="graph")
-    expected = np.array([probability(edge, lambda s: any(s[1:])) for edge in exact])
-    first_only = np.array([probability(edge, lambda s: s[1]) for edge in exact])
+    table = pmrf.summarize_differences(idata, "weight", graph=GRAPH, model=model, sort="graph")
+    expected = np.array([probability(edge, lambda c: max(c) > 0) for edge in exact])
+    two_only = np.array([probability(edge, lambda c: c[0] != c[1]) for edge in exact])
     error = table["inclusion_mcse"].to_numpy()
     assert np.all(np.abs(table["inclusion"] - expected) < Z * error)
-    assert np.any(np.abs(table["inclusion"] - first_only) > Z * error)
-    prior = 1 - 0.7**2
+    assert np.any(np.abs(table["inclusion"] - two_only) > Z * error)
+    prior = 1 - (1 - P_DIFFERENCE) ** 1.5
     odds = table["inclusion"] / (1 - table["inclusion"])
     np.testing.assert_allclose(table["bayes_factor"], odds * (1 - prior) / prior)
     weights = idata.posterior["weight_b"].mean(("chain", "draw"))
-    np.testing.assert_allclose(table["weight_b"], weights)
+    np.testing.assert_allclose(table["weight[b]"], weights)
+    by_name = pmrf.summarize_differences(idata, NAMES, graph=GRAPH, model=model, sort="graph")
+    np.testing.assert_allclose(table["inclusion"], by_name["inclusion"])
+    np.testing.assert_allclose(table["weight[c]"], by_name["weight_c"])
+
+
+@pytest.mark.slow
+def test_two_groups_may_be_equal_where_the_third_differs(sampled, exact):
+    model, idata = sampled
+    options = {"graph": GRAPH, "model": model, "sort": "graph"}
+    for u, v in ((0, 1), (0, 2), (1, 2)):
+        pair = [GROUPS[u], GROUPS[v]]
+        table = pmrf.summarize_differences(idata, "weight", between=pair, **options)
+        expected = np.array([probability(edge, lambda c, u=u, v=v: c[u] != c[v]) for edge in exact])
+        assert np.all(np.abs(table["inclusion"] - expected) < Z * table["inclusion_mcse"])
+        odds = table["inclusion"] / (1 - table["inclusion"])
+        np.testing.assert_allclose(table["bayes_factor"], odds * (1 - P_DIFFERENCE) / P_DIFFERENCE)
+        less = idata.posterior[f"weight_{pair[0]}"] - idata.posterior[f"weight_{pair[1]}"]
+        np.testing.assert_allclose(table["mean"], less.mean(("chain", "draw")), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_other_priors_of_differences_are_those_of_their_structures(sampled):
+    model, idata = sampled
+    other, scale = 0.6, 0.5
+    options = {"prior_inclusion": [P_DIFFERENCE, other], "slab_scale": [scale, 1.0], "model": model}
+    found = pmrf.prior_sensitivity(idata, "weight", between=["c", "a"], **options)
+    plain = pmrf.summarize_differences(idata, "weight", between=["a", "c"], graph=GRAPH, sort="graph")
+    as_sampled = found.sel(prior_inclusion=P_DIFFERENCE, slab_scale=1.0)
+    np.testing.assert_allclose(as_sampled.inclusion, plain["inclusion"])
+    np.testing.assert_allclose(as_sampled.inclusion_mcse, plain["inclusion_mcse"])
+    each = 1 - np.sqrt(1 - other)
+    expected = []
+    for counts in COUNTS:
+        # the weight that groups have in common keeps its slab
+        factors = np.array(group_contrasts(3)) * scale
+        of_edge = structures(counts, factors, 0.5, each, SD)
+        expected.append(probability(of_edge, lambda c: c[0] != c[2]))
+    reweighted = found.sel(prior_inclusion=other, slab_scale=scale)
+    assert np.all(np.abs(reweighted.inclusion - expected) < Z * reweighted.inclusion_mcse)
+    assert np.any(np.abs(as_sampled.inclusion - expected) > Z * reweighted.inclusion_mcse)
+    odds = reweighted.inclusion / (1 - reweighted.inclusion)
+    np.testing.assert_allclose(reweighted.bayes_factor, odds * (1 - other) / other)
 
 
 @pytest.mark.slow
 def test_probabilities_of_equal_networks_are_those_of_all_structures(sampled, exact):
     model, idata = sampled
-    table = pmrf.compare_networks(idata, NAMES, graph=GRAPH, model=model)
-    # of these contrasts the first is of a and b, the second of both with c
-    all_equal = np.prod([probability(edge, lambda s: not any(s[1:])) for edge in exact])
+    table = pmrf.compare_networks(idata, "weight", graph=GRAPH, model=model)
     expected = {
-        "weight_a - weight_b": np.prod([probability(edge, lambda s: not s[1]) for edge in exact]),
-        "weight_a - weight_c": all_equal,
-        "weight_b - weight_c": all_equal,
-        "all": all_equal,
+        "a - b": np.prod([probability(edge, lambda c: c[0] == c[1]) for edge in exact]),
+        "a - c": np.prod([probability(edge, lambda c: c[0] == c[2]) for edge in exact]),
+        "b - c": np.prod([probability(edge, lambda c: c[1] == c[2]) for edge in exact]),
+        "all": np.prod([probability(edge, lambda c: max(c) == 0) for edge in exact]),
     }
     assert list(table.index) == list(expected)
     gap = np.abs(table["equal"] - list(expected.values()))
     assert np.all(gap < Z * table["equal_mcse"])
-    assert expected["all"] < expected["weight_a - weight_b"] - Z * table["equal_mcse"].max()
+    assert expected["all"] < expected["a - b"] - Z * table["equal_mcse"].max()
     prior = table["prior_equal"].to_numpy()
-    np.testing.assert_allclose(prior, np.array([0.7, 0.49, 0.49, 0.49]) ** 2)
+    np.testing.assert_allclose(prior, (1 - P_DIFFERENCE) ** (2 * np.array([1, 1, 1, 1.5])))
     odds = table["equal"] / (1 - table["equal"])
     np.testing.assert_allclose(table["bayes_factor"], odds * (1 - prior) / prior)
 
@@ -223,6 +267,55 @@ def test_prior_probability_with_random_inclusion(two):
     np.testing.assert_allclose(edges["bayes_factor"], 3 * odds, rtol=Z * error / (0.25 * 0.75))
 
 
+@pytest.mark.parametrize("n_groups", [3, 4])
+def test_prior_probabilities_of_several_groups_are_those_of_draws(n_groups):
+    labels = ["a/b", 2.0, True, None][:n_groups]
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        weight = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), dims="edge")
+        p = pm.Beta("p", 2, 6)
+        pmrf.group_weights(weight, labels, p, pm.Normal.dist(0, 1))
+        prior = pm.sample_prior_predictive(3000, random_seed=1)
+    prior["posterior"] = prior["prior"]
+    table = pmrf.compare_networks(prior, "w", graph=GRAPH, model=model)
+    # E (1 - p)^n of two edges, n = 2 for a pair, 2 (2 - 2 ** (2 - k)) for all groups
+    expected = [betaln(2, 6 + n) - betaln(2, 6) for n in (2, 4 - 2.0 ** (3 - n_groups))]
+    np.testing.assert_allclose(
+        table["prior_equal"], np.exp(expected[:1] * (len(table) - 1) + expected[1:])
+    )
+    assert np.all(np.abs(table["equal"] - table["prior_equal"]) < Z * np.sqrt(0.25 / 3000))
+    pair = pmrf.summarize_differences(prior, "w", graph=GRAPH, between=["a/b", 2.0], model=model)
+    np.testing.assert_allclose(pair["inclusion"], 0.25, atol=Z * np.sqrt(0.25 * 0.75 / 3000))
+    np.testing.assert_allclose(pair["bayes_factor"], 1.0, atol=0.5)
+    assert list(table.index[:2]) == ["a/b - 2.0", "a/b - True"]
+
+
+def test_strengths_of_edges_with_tables(rng):
+    kinds = pmrf.ColumnKinds(("a", "b", "c"), ("nominal", "ordinal", "continuous"), (3, 2, 0))
+    graph = pmrf.graphs.complete(kinds.names)
+    blocks = kinds.block_sizes(graph)
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        weight = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=blocks, dims="entry")
+        pmrf.group_weights(weight, ["x", "y", "z"], 0.4, pm.Normal.dist(0, 1))
+        prior = pm.sample_prior_predictive(2000, random_seed=1)
+    prior["posterior"] = prior["prior"]
+    options = {"graph": graph, "n_states": kinds, "model": model}
+    table = pmrf.summarize_differences(prior, "w", between=["x", "z"], sort="graph", **options)
+    assert table.index.tolist() == list(graph.edge_labels)
+    np.testing.assert_allclose(table["inclusion"], 0.4, atol=Z * np.sqrt(0.24 / 2000))
+    prior.posterior["less"] = prior.posterior["w_x"] - prior.posterior["w_z"]
+    strength = pmrf.edge_strength(prior, "less", graph=graph, n_states=kinds)
+    np.testing.assert_allclose(table["mean"], strength.mean(("chain", "draw")), atol=1e-9)
+    of_x = pmrf.edge_strength(prior, "w_x", graph=graph, n_states=kinds).mean(("chain", "draw"))
+    np.testing.assert_allclose(table["w[x]"], of_x)
+    every = pmrf.summarize_differences(prior, "w", sort="graph", **options)
+    np.testing.assert_allclose(every["inclusion"], 1 - 0.6**1.5, atol=Z * np.sqrt(0.25 / 2000))
+    networks = pmrf.compare_networks(prior, "w", **options)
+    np.testing.assert_allclose(networks["prior_equal"], [0.6**3] * 3 + [0.6**4.5])
+    np.testing.assert_allclose(networks["equal"], networks["prior_equal"], atol=Z * np.sqrt(0.25 / 2000))
+    with pytest.raises(ValueError, match=r"several entries|entries but the graph"):
+        pmrf.compare_networks(prior, "w", graph=graph)
+
+
 @pytest.mark.parametrize("p", [0.5, "beta", "two betas"])
 def test_prior_probability_of_equality_of_many_edges(rng, p):
     graph = pmrf.graphs.complete(12)  # 66 edges: 1 - 2 ** -66 is 1
@@ -257,7 +350,13 @@ def test_refused(two):
     with pytest.raises(ValueError, match="two or more groups"):
         pmrf.compare_networks(two, ["a"], graph=GRAPH)
     with pytest.raises(TypeError, match="var_names must be a sequence of names"):
+        pmrf.summarize_differences(two, 1, graph=GRAPH)
+    with pytest.raises(ValueError, match=r"var_names='a' is no vector that .*group_weights gave groups"):
         pmrf.summarize_differences(two, "a", graph=GRAPH)
+    with pytest.raises(ValueError, match="between names 'c', but the groups are 'a', 'b'"):
+        pmrf.summarize_differences(two, ["a", "b"], between=["a", "c"], graph=GRAPH)
+    with pytest.raises(ValueError, match="between must name two or more different groups"):
+        pmrf.summarize_differences(two, ["a", "b"], between=["a"], graph=GRAPH)
     with pytest.raises(ValueError, match="prior_equal"):
         pmrf.compare_networks(two, ["a", "b"], graph=GRAPH, prior_equal=1.0)
     with pm.Model() as model:

@@ -99,10 +99,6 @@ def test_answers_without_an_order():
         ),
         ({"kind": "continuous", "columns": ["eye", "code"]}, "table has no column 'eye'"),
         ({"kind": "continuous"}, "table has 1 columns that are measurements"),
-        (
-            {"kind": "nominal", "groups": [0, 1] * 3},
-            "declare the model of the rows of each group by itself",
-        ),
     ],
 )
 def test_refusals(options, message):
@@ -177,7 +173,10 @@ def test_answers_of_both_kinds_in_an_array_with_missing_cells():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"groups": "works"}, "groups has no meaning .*: declare the model of the rows of each group"),
+        (
+            {"groups": "works"},
+            r"groups='works' is a column of the network as well: leave it out of kind",
+        ),
         (
             {"n_states": 3},
             r"n_states has no meaning .*: tell them to .*column_kinds\(table, n_states=...\)",
@@ -199,6 +198,78 @@ def test_refusals_beside_kinds(options, message):
     kinds = pmrf.column_kinds(MIXED, SAID)
     with pytest.raises(ValueError, match=message):
         pmrf.network_model(MIXED, **{"kind": kinds, **options})
+
+
+THREE = pd.Series(
+    np.resize(np.repeat(["a/b", "", "n/a"], 6), 36)
+)  # labels that are no names of variables
+NAMES = {"": "group", "a/b": "a_b", "n/a": "n_a"}
+
+
+def weights_by_hand(point):
+    """Weights of the groups, in sorted order of their labels: two sides of every division, one apart."""
+    sides = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 1]])
+    differences = [point[f"weight_difference_{j}"] for j in (1, 2, 3)]
+    return point["weight"] + (sides - sides.mean(axis=0)) @ np.array(differences)
+
+
+def point_of(model, n_weights, of_group):
+    rng = np.random.default_rng(4)
+    point = {
+        name: rng.normal(0, 0.2, n_weights)
+        for name in ("weight", *map("weight_difference_{}".format, (1, 2, 3)))
+    }
+    own = {name: {key: f(rng) for key, f in of_group.items()} for name in NAMES.values()}
+    for name, values in own.items():
+        point |= {key.replace("GROUP", name): value for key, value in values.items()}
+    assert set(point) == set(model.initial_point())
+    return point, own
+
+
+def test_three_groups_of_answers_without_an_order():
+    table = pd.concat([COLOURS] * 6, ignore_index=True).assign(place=THREE)
+    model = pmrf.network_model(table, kind="nominal", groups="place", likelihood="exact")
+    assert list(model.coords["group"]) == list(NAMES)
+    assert model.named_vars_to_dims["weight_n_a"] == ("entry",)
+    blocks = pmrf.table_sizes(pmrf.graphs.complete(3), [3, 2, 3])
+    assert model["weight_difference_2"].owner.op.blocks == tuple(blocks)
+    point, own = point_of(model, blocks.sum(), {"bias_GROUP": lambda rng: rng.normal(size=(3, 3))})
+    found = logp(model, [f"x_{name}" for name in NAMES.values()], **point)
+    expected = 0.0
+    codes = np.column_stack([pd.Categorical(table[c]).codes for c in ("eyes", "hair", "code")])
+    for (label, name), w in zip(NAMES.items(), weights_by_hand(point), strict=True):
+        options = {"graph": pmrf.graphs.complete(3), "n_states": [3, 2, 3], "likelihood": "exact"}
+        field = pmrf.NominalMRF.dist(w, own[name]["bias_GROUP"], **options, size=12)
+        expected += pm.logp(field, codes[THREE == label]).eval().sum()
+    np.testing.assert_allclose(found, expected)
+
+
+def test_three_groups_of_columns_of_several_kinds():
+    table = pd.concat([MIXED] * 2, ignore_index=True).iloc[:36].assign(place=THREE)
+    kinds = pmrf.column_kinds(table.drop(columns="place"), SAID)
+    model = pmrf.network_model(table, kind=kinds, groups="place", likelihood="exact")
+    graph = pmrf.graphs.complete(kinds.names)
+    of_group = {
+        "bias_GROUP": lambda rng: rng.normal(size=(len(kinds.answers), max(kinds.n_states))),
+        "diagonal_GROUP_log__": lambda rng: rng.normal(0, 0.1, len(kinds.measurements)),
+        "mean_GROUP_standardised__": lambda rng: rng.normal(size=len(kinds.measurements)),
+    }  # fmt: skip
+    blocks = kinds.block_sizes(graph)
+    point, own = point_of(model, blocks.sum(), of_group)
+    found = logp(model, [f"x_{name}" for name in NAMES.values()], **point)
+    rows, expected = kinds.encode(table.drop(columns="place")).to_numpy(), 0.0
+    for (label, name), w in zip(NAMES.items(), weights_by_hand(point), strict=True):
+        values = own[name]
+        mean, sd = (model[f"column_{of}"].get_value() for of in ("mean", "sd"))
+        field = pmrf.MixedMRF.dist(
+            w, values["bias_GROUP"], np.exp(values["diagonal_GROUP_log__"]),
+            mean + sd * values["mean_GROUP_standardised__"],
+            graph=graph, kinds=kinds, scale=sd, likelihood="exact", size=12,
+        )  # fmt: skip
+        expected += pm.logp(field, rows[THREE == label]).eval().sum()
+    np.testing.assert_allclose(found, expected)
+    by_vector = pmrf.network_model(table, kind=kinds, groups=THREE.to_numpy(), likelihood="exact")
+    np.testing.assert_allclose(logp(by_vector, ["x_a_b"], **point), logp(model, ["x_a_b"], **point))
 
 
 def test_infinite_and_constant_columns_of_several_kinds():

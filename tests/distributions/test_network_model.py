@@ -102,11 +102,58 @@ def test_two_groups_have_the_weights_less_and_more_half_the_difference(rng):
     assert [rv.name for rv in by_vector.observed_RVs] == ["x_no", "x_yes"]
 
 
-def test_three_groups_have_two_differences():
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["a", "b", "c"], ["a", "b", "c"]),
+        (["urban/rural", "n/a", ""], ["group", "n_a", "urban_rural"]),
+        ([2.0, 1.0, 10.0], ["1", "2", "10"]),
+        ([True, False, "x"], ["False", "True", "x"]),
+        (pd.to_datetime(["2021-05-01", "2020-05-01", "2022-05-01"]), None),
+        (pd.Categorical(["low", "mid", "high"]), ["high", "low", "mid"]),
+    ],
+)
+def test_labels_of_three_groups_are_data(labels, names):
     table = frame(np.tile(X, (3, 1)))
-    model = pmrf.network_model(table, groups=np.repeat(["a", "b", "c"], 6))
-    assert [rv.name for rv in model.observed_RVs] == ["x_a", "x_b", "x_c"]
-    assert {"weight_difference_1", "weight_difference_2", "weight_c"} <= set(model.named_vars)
+    column = pd.Series(labels).repeat(6).reset_index(drop=True)
+    names = names or [f"{year}_05_01_00_00_00" for year in (2020, 2021, 2022)]
+    for model in (
+        pmrf.network_model(table, groups=column),
+        pmrf.network_model(table.assign(group=column), groups="group"),
+    ):
+        assert [rv.name for rv in model.observed_RVs] == [f"x_{name}" for name in names]
+        assert {f"weight_{name}" for name in names} <= set(model.named_vars)
+        assert {f"weight_difference_{k}" for k in (1, 2, 3)} <= set(model.named_vars)
+        assert len(model.coords["group"]) == 3
+
+
+def test_names_of_groups_do_not_matter(rng):
+    """The same rows under other labels, in another order, have the same weights with the same probability."""
+    table = frame(np.tile(X, (3, 1)))
+    codes, renamed = np.repeat([0, 1, 2], 6), np.array(["b", "c", "a"])
+    first = pmrf.network_model(table, groups=codes)
+    other = pmrf.network_model(table, groups=renamed[codes])
+    # the class of 1 and 2 is apart from 0 by division 3 of the first; 0 is "b", alone on a side by division 1
+    assert first["weight_contrasts"].get_value()[:, 2].round(2).tolist() == [-0.67, 0.33, 0.33]
+    assert other["weight_contrasts"].get_value()[:, 0].round(2).tolist() == [-0.33, 0.67, -0.33]
+    w, delta = rng.normal(size=3), np.array([0.4, 0.0, -0.2])
+    threshold = rng.normal(size=(3, 3, 2))
+    zero = np.zeros(3)
+    point = {
+        "weight": w,
+        "weight_difference_1": zero,
+        "weight_difference_2": zero,
+        "weight_difference_3": delta,
+    }
+    point |= {f"threshold_{k}": threshold[k] for k in range(3)}
+    same = {
+        "weight": w,
+        "weight_difference_1": -delta,
+        "weight_difference_2": zero,
+        "weight_difference_3": zero,
+    }
+    same |= {f"threshold_{renamed[k]}": threshold[k] for k in range(3)}
+    np.testing.assert_allclose(first.compile_logp()(point), other.compile_logp()(same))
 
 
 def test_communities(rng):

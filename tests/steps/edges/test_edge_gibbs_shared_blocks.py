@@ -102,6 +102,43 @@ def test_sparse_differences_of_nominal_fields(likelihood):
 
 
 @pytest.mark.slow
+def test_three_groups_of_nominal_fields():
+    """Every partition of the groups is visited as often as enumeration of all differences says."""
+    kinds = pmrf.ColumnKinds(("a", "b"), ("nominal", "nominal"), (3, 2))
+    graph, reference = (
+        pmrf.PairwiseGraph("ab", [("a", "b")]),
+        MixedReference(kinds.kinds, (3, 2), [[0, 1]]),
+    )
+    rng, truth = np.random.default_rng(3), np.array([[0.9, 0.2], [-0.4, 0.1], [0.8, 0.3]])
+    bias, blocks, groups = np.zeros((2, 3)), kinds.block_sizes(graph), []
+    for w in truth:
+        field = pmrf.MixedMRF.dist(w, bias, graph=graph, kinds=kinds, size=(50,))
+        groups.append(pm.draw(field, random_seed=rng, mode="FAST_COMPILE").astype(int))
+    with pm.Model() as model:
+        weight = pmrf.SpikeAndSlab("weight", P, pm.Normal.dist(0, 0.6), blocks=blocks)
+        # two divisions part two groups, each with probability P
+        of_group = pmrf.group_weights(weight, list("xyz"), 1 - (1 - P) ** 2, pm.Normal.dist(0, 0.6))
+        for name, x in zip("xyz", groups, strict=True):
+            options = {"graph": graph, "n_states": [3, 2], "likelihood": "exact"}
+            pmrf.NominalMRF(name, of_group[name], bias, observed=x, **options)
+    contrasts = model["weight_contrasts"].get_value()
+    values = [reference.log_likelihood_of(x, "exact") for x in groups]
+
+    def log_likelihood(q):
+        q = q.reshape(len(q), 4, 2)
+        total = 0.0
+        for value, row in zip(values, contrasts, strict=True):
+            w = q[:, 0] + np.tensordot(q[:, 1:], row, axes=(1, 0))
+            total = total + value(np.hstack([w, np.zeros((len(q), bias.size))]))
+        return total
+
+    found = structure_posteriors(log_likelihood, 4, 0, SLAB, bias=np.zeros(0), n_nodes=3, blocks=[2] * 4)
+    w = draws_of(model, 2000)
+    assert gaps(w, [2] * 4, found(fixed_p(P, 4))).max() < Z
+    assert gaps(w, [2] * 4, found(fixed_p(P + 0.15, 4))).max() > Z  # negative control
+
+
+@pytest.mark.slow
 def test_biases_belong_to_nuts_and_rows_must_be_alike():
     kinds, graph, _, groups, _ = groups_of("nominal Gaussian")
     (x, _, _), slope = groups[0], np.linspace(-1, 1, 40)[:, None]
