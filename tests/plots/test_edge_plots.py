@@ -310,9 +310,8 @@ def test_communities_of_the_posterior_are_categories(tree):
 
 def test_edges_of_answers_without_an_order_have_no_sign(tree, tmp_path):
     """Of strengths, and of nodes of that kind; the legend says what is in the picture."""
-    kinds = ColumnKinds(
-        tuple(GRAPH.nodes), ("nominal", "ordinal", "continuous", "ordinal"), (3, 2, 0, 2)
-    )
+    what = "ordinal", "ordinal", "continuous", "nominal"
+    kinds = ColumnKinds(tuple(GRAPH.nodes), what, (2, 2, 0, 3))
     sizes = kinds.block_sizes(GRAPH)
     entries = np.repeat(np.array(DRAWS), sizes, axis=-1)
     data = xr.Dataset({"theta": (("chain", "draw", "entry"), entries)})
