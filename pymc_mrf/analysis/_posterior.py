@@ -28,8 +28,15 @@ FEWEST_CHANGES = (
 def check_tree(value: Any, name: str) -> None:
     """Refuse what is no DataTree; `name` is what the caller's users call it."""
     if not isinstance(value, xr.DataTree):
+        remedy = ""
+        if isinstance(value, xr.Dataset):
+            remedy = (
+                ': make it a group, as in idata["latent"] = dataset, and name it, group="latent"'
+                if "field" in value.attrs
+                else ", of which a Dataset is one group"
+            )
         raise TypeError(
-            f"{name} must be the xarray.DataTree that pymc.sample returns, not {type(value).__name__}"
+            f"{name} must be the xarray.DataTree that pymc.sample returns, not {type(value).__name__}{remedy}"
         )
 
 
@@ -84,6 +91,12 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     if var_name not in data and group in DRAWS and f"{var_name}_unobserved" in data:
         return _filled(idata, var_name, data[f"{var_name}_unobserved"])
+    if var_name not in data and "field" in data.attrs:
+        raise ValueError(
+            f"the {group} group is of pymc_mrf.LatentMarginals: it holds shares of draws in which nodes of "
+            f"{data.attrs['field']!r} are in each state, and neither edges nor draws; show it by "
+            "pymc_mrf.plot_latent_field"
+        )
     if var_name not in data:
         raise ValueError(
             f"the {group} group has no variable {var_name!r}; "

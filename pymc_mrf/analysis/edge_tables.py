@@ -40,7 +40,8 @@ def edge_strength(
     Returns
     -------
     xarray.DataArray
-        With dims ("chain", "draw", "edge"), in nats.
+        With dims ("chain", "draw", "edge"), in nats. The attribute ``has_sign`` is 1 for each edge whose sign
+        has a meaning, 0 if an end is an answer without an order; `plot_edges` reads it.
 
     Raises
     ------
@@ -64,7 +65,8 @@ def edge_strength(
     graph = as_graph(graph)
     values, _ = edge_parameters(idata, var_name, graph, n_states, group)
     strength = strengths(values.values, graph, n_states)
-    return by_draw(values, strength, f"{var_name}_strength", edge=list(graph.edge_labels))
+    found = by_draw(values, strength, f"{var_name}_strength", edge=list(graph.edge_labels))
+    return found.assign_attrs(has_sign=_have_sign(n_states, graph).astype(int))
 
 
 def edge_table(
@@ -130,6 +132,13 @@ def strengths(parameters: np.ndarray, graph: PairwiseGraph, n_states: Any) -> np
         has_sign = sizes == 1
         found[..., has_sign] = parameters[..., first[has_sign]]
     return found
+
+
+def _have_sign(n_states: Any, graph: PairwiseGraph) -> np.ndarray:
+    """Whether the strength of each edge has a sign, (r,): no end is an answer without an order."""
+    if not isinstance(n_states, ColumnKinds):
+        return np.zeros(graph.n_edges, dtype=bool)
+    return ~(np.array(n_states.kinds) == "nominal")[graph.edges].any(axis=1)
 
 
 def table_sizes_of(n_states: Any, graph: PairwiseGraph) -> np.ndarray:

@@ -14,6 +14,15 @@ INTERVALS = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8}
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
 
+def category_palette(n: int) -> list:
+    """Colours of n categories: `CATEGORICAL`, or more by hues around the circle, light and dark by turns."""
+    from colorsys import hls_to_rgb
+
+    if n <= len(CATEGORICAL):
+        return list(CATEGORICAL[:n])
+    return [hls_to_rgb(k / n, (0.35, 0.6)[k % 2], 0.75) for k in range(n)]
+
+
 def literal(name: Any, backend: str = "matplotlib") -> str:
     """Text of a name, in whose dollar signs matplotlib sees no formula."""
     return str(name).replace("$", r"\$") if backend == "matplotlib" else str(name)

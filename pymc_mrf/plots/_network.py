@@ -10,7 +10,7 @@ from pymc_mrf.analysis._posterior import node_draws, of_nodes
 from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import CATEGORICAL, Plot, literal
+from pymc_mrf.plots._collection import Plot, category_palette, literal
 from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
 from pymc_mrf.plots._places import points
@@ -193,12 +193,7 @@ def node_looks(
         categories = of_nodes(node_category, graph.nodes, "node_category", "category")
     names = list(dict.fromkeys(categories))
     if category_colors is None:
-        if len(names) > len(CATEGORICAL):
-            raise ValueError(
-                f"node_category has {len(names)} categories; beyond {len(CATEGORICAL)} give "
-                "category_colors"
-            )
-        category_colors = dict(zip(names, CATEGORICAL, strict=False))
+        category_colors = dict(zip(names, category_palette(len(names)), strict=True))
     check_mapping(category_colors, "category_colors", "the colour of every category")
     for name in names:
         if name not in category_colors:

@@ -21,7 +21,7 @@ from pymc_mrf.plots._network import (
 )
 
 # told apart with every colour vision
-NEGATIVE, POSITIVE = "#d07410", "#54278f"
+NEGATIVE, POSITIVE, UNSIGNED = "#d07410", "#54278f", "#666666"
 WIDEST, WIDEST_OF_DOTS, NARROWEST = 4.5, 1.5, 0.5  # line widths in points
 # power of the size of edges in their length, and least size that counts, in parts of the largest
 POWER, LEAST_SIZE = 0.5, 0.05
@@ -48,8 +48,10 @@ def plot_edges(
     """Network of the edges that the posterior finds probable, or several networks side by side.
 
     Opacity is the inclusion probability, width the distance of the posterior mean (zeros included) from
-    zero, colour its sign: purple above, orange below zero. Networks of several variables, such as
-    those of two groups and their difference, have the same places of nodes and the same widths.
+    zero, colour its sign: purple above, orange below zero. Edges of answers without an order have a strength
+    but no sign, and are grey: those of `edge_strength`, or of nominal nodes by `node_kind`. Networks of
+    several variables, such as those of two groups and their difference, have the same places of nodes and the
+    same widths.
 
     Nodes are their labels, moved apart where they would overlap. Labels of more than 20 characters are broken
     into lines; where one of them needs more than three lines, or more than 15 need more than one, nodes
@@ -129,6 +131,7 @@ def plot_edges(
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
     looks = node_looks(dt, graph, group, node_category, category_colors, node_kind)
+    signed = {name: _have_sign(values[name], graph, looks.kinds) for name in names}
     if max_edges is None:
         max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
     max_edges = whole_number(max_edges, "max_edges", 1)
@@ -152,11 +155,12 @@ def plot_edges(
         loop_height=LOOP_HEIGHT * has_loops,
     )
     largest = max(np.abs(means[name].values[shown[name]]).max(initial=0.0) for name in names)
-    drawn = {"inclusion": inclusion, "shown": shown, "largest": largest}
+    drawn = {"inclusion": inclusion, "shown": shown, "largest": largest, "signed": signed}
     plot.map("edges", _draw_edges, graph=graph, xy=canvas.xy, **drawn)
     if plot.shows("edges") and plot.shows("edge_legend"):
         label = f"mean {literal(names[0])}" if len(names) == 1 else "mean"
-        columns = _legend_columns(label, largest, graph) if largest > 0.0 else []
+        signs = {bool(sign) for name in names for sign in signed[name][shown[name]]}
+        columns = _legend_columns(label, largest, graph, signs) if largest > 0.0 else []
         title = _said(label, largest, min_inclusion, floor, n_weaker)
         _draw_edge_legend(canvas.targets[0].figure, columns, plot.style("edge_legend", title=title))
     if len(names) > 1:
@@ -167,6 +171,16 @@ def plot_edges(
         for name in names:
             _end_at_nodes(plot.pc, name, graph, shown[name])
     return plot.pc
+
+
+def _have_sign(
+    values: xr.DataArray, graph: PairwiseGraph | LaggedGraph, kinds: list[str] | None
+) -> np.ndarray:
+    """Whether the values of each edge have a sign, (r,)."""
+    told = np.array(values.attrs.get("has_sign", np.ones(graph.n_edges)), dtype=bool)
+    if kinds is None:
+        return told
+    return told & ~(np.array(kinds) == "nominal")[graph.edges].any(axis=1)
 
 
 def _shown(
@@ -245,6 +259,7 @@ def _draw_edges(
     inclusion: xr.DataArray,
     shown: dict[str, np.ndarray],
     largest: float,
+    signed: dict[str, np.ndarray],
     **style: Any,
 ) -> Any:
     from matplotlib.collections import LineCollection
@@ -252,7 +267,9 @@ def _draw_edges(
 
     edges = shown[str(da.name)]
     means, ends = da.values[edges], xy[graph.edges[edges]]
-    rgba = to_rgba_array([POSITIVE if mean > 0.0 else NEGATIVE for mean in means]).reshape(-1, 4)
+    has_sign = signed[str(da.name)][edges]
+    colors = np.where(has_sign, np.where(means > 0.0, POSITIVE, NEGATIVE), UNSIGNED)
+    rgba = to_rgba_array(colors.tolist()).reshape(-1, 4)
     rgba[:, 3] = inclusion.values[edges]
     style = {
         "colors": rgba,
@@ -286,7 +303,9 @@ def _end_at_nodes(pc: Any, name: str, graph: LaggedGraph, shown: np.ndarray) -> 
         arrows.end_near(0.5 * float(nodes.get_sizes()[0]) ** 0.5)
 
 
-def _legend_columns(mean: str, largest: float, graph: PairwiseGraph | LaggedGraph) -> list[list]:
+def _legend_columns(
+    mean: str, largest: float, graph: PairwiseGraph | LaggedGraph, signs: set[bool]
+) -> list[list]:
     """Lines that explain colour, width and opacity of the edges, and dashes of their lags."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
@@ -303,8 +322,9 @@ def _legend_columns(mean: str, largest: float, graph: PairwiseGraph | LaggedGrap
 
     nice = [m for m in MaxNLocator(4).tick_values(0.0, largest) if 0.0 < m <= largest]
     strengths = list(dict.fromkeys([nice[-1], nice[0]]))
+    by_sign = [line("positive", POSITIVE), line("negative", NEGATIVE)] if True in signs else []
     columns = [
-        [line("positive", POSITIVE), line("negative", NEGATIVE)],
+        by_sign + ([line("no sign (nominal)", UNSIGNED)] if False in signs else []),
         [line(f"|{mean}| = {m:.3g}", width=_line_width(m, largest, graph)) for m in strengths],
         [line("inclusion 1", opacity=1.0), line("inclusion 0.5", opacity=0.5)],
     ]

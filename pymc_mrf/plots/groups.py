@@ -53,8 +53,8 @@ def plot_groups(
         node, such as an `EdgeCommunities`, whose communities are those of `point_grouping`; colours the
         nodes, with a legend.
     category_colors : mapping, optional
-        Matplotlib colour of every category, needed if there are more than 7. Communities of a variable are
-        called "community 1", "community 2" and so on, as they come first in the order of the nodes.
+        Matplotlib colour of every category. Communities of a variable are called
+        "community 1", "community 2" and so on, as they come first in the order of the nodes.
     pos : optional
         Position (x, y) of every node, as in `plot_edges`. By default Kamada & Kawai (1989), which takes about
         a second for 100 nodes and minutes for 1,000.

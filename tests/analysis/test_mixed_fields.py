@@ -65,8 +65,6 @@ def test_counts_of_edges_are_those_of_strengths(idata, model):
     np.testing.assert_allclose(
         pmrf.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
     )
-    with pytest.raises(ValueError, match=r"sample again .*and compare by .*summarize_edges"):
-        pmrf.prior_sensitivity(idata, "w", model=model)
 
 
 def test_estimates_are_refused():

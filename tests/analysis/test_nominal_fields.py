@@ -102,10 +102,6 @@ REFUSED = {
         lambda f: pmrf.plan_study(f.truth, answered, [20], random_seed=1),
         "truth is a NominalMRF.*pymc_mrf.replicate",
     ),
-    "prior_sensitivity": (
-        lambda f: pmrf.prior_sensitivity(f.idata, "weight", model=f.model),
-        "blocks of entries, which this takes one by one: sample again with the other priors",
-    ),
     "complexity_probabilities": (
         lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
         COUNTS,

@@ -57,6 +57,34 @@ def test_reweighted_probabilities_are_those_of_the_other_prior(rng):
     np.testing.assert_allclose(factor, expected / (1 - expected) / 0.25)
 
 
+def test_blocks_are_counted_once(rng):
+    """The posterior is of closed form: the mean likelihood of a block of k entries is (1 + sd^2)^(-k / 2)."""
+    blocks, labels = (
+        [2, 1, 4],
+        ["a--b[1,1]", "a--b[1,2]", "a--c", *(f"b--c[{k},1]" for k in range(1, 5))],
+    )
+    with pm.Model(coords={"entry": labels}) as model:
+        pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=blocks, dims="entry")
+
+    def expected(p, sd):
+        odds = p / (1.0 - p) * (1.0 + sd**2) ** (-0.5 * np.array(blocks))
+        return odds / (1.0 + odds)
+
+    present = np.repeat(rng.random((2, N_DRAWS // 2, 3)) < expected(0.5, 1.0), blocks, axis=-1)
+    w = np.where(present, rng.normal(0.0, np.sqrt(0.5), present.shape), 0.0)
+    idata = az.from_dict({"posterior": {"w": w}}, dims={"w": ["entry"]}, coords={"entry": labels})
+    options = {"prior_inclusion": [0.25, 0.5], "slab_scale": [0.8, 1.5]}
+    found = pmrf.prior_sensitivity(idata, "w", model=model, **options)
+    assert found.inclusion.dims[-1] == "edge"
+    assert found.edge.values.tolist() == ["a--b", "a--c", "b--c"]
+    for p in found.prior_inclusion.values:
+        for s in found.slab_scale.values:
+            own = found.sel(prior_inclusion=p, slab_scale=s)
+            assert np.all(np.abs(own.inclusion - expected(p, s)) < Z * own.inclusion_mcse)
+            # as if entries had each a prior of its own
+            assert np.any(np.abs(own.inclusion - inclusion(p, s)) > Z * own.inclusion_mcse)
+
+
 def test_the_prior_as_sampled_gives_the_inclusion_of_the_draws(rng):
     model, idata = model_of(0.3), posterior(rng, 0.3)
     found = pmrf.prior_sensitivity(idata, "w", model=model, prior_inclusion=[0.3], slab_scale=[1.0])
@@ -129,6 +157,11 @@ def test_priors_that_leave_too_few_draws_are_named_and_left_open(rng):
 def test_bad_priors(rng, options, words):
     with pytest.raises(ValueError, match=words):
         pmrf.prior_sensitivity(posterior(rng, 0.5), "w", model=model_of(0.5), **options)
+
+
+def test_groups_that_are_not_there_are_refused(rng):
+    with pytest.raises(ValueError, match=r"var_names='w' is no vector that .*group_weights gave groups"):
+        pmrf.prior_sensitivity(posterior(rng, 0.5), "w", between=["a", "b"], model=model_of(0.5))
 
 
 def test_another_variable_is_refused(rng):

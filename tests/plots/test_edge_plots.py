@@ -4,11 +4,13 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_hex
 
+from pymc_mrf.analysis.edge_tables import edge_strength
+from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._labels import balanced
-from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, plot_edges
+from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, UNSIGNED, plot_edges
 from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior
 
@@ -304,6 +306,62 @@ def test_communities_of_the_posterior_are_categories(tree):
         ValueError, match="node_category='short' has 3 entries but the graph has 4 nodes"
     ):
         plot_edges(tree, "theta", graph=GRAPH, node_category="short")
+
+
+def test_edges_of_answers_without_an_order_have_no_sign(tree, tmp_path):
+    """Of strengths, and of nodes of that kind; the legend says what is in the picture."""
+    what = "ordinal", "ordinal", "continuous", "nominal"
+    kinds = ColumnKinds(tuple(GRAPH.nodes), what, (2, 2, 0, 3))
+    sizes = kinds.block_sizes(GRAPH)
+    entries = np.repeat(np.array(DRAWS), sizes, axis=-1)
+    data = xr.Dataset({"theta": (("chain", "draw", "entry"), entries)})
+    idata = xr.DataTree.from_dict({"posterior": data})
+    idata.posterior["strength"] = edge_strength(idata, "theta", graph=GRAPH, n_states=kinds)
+    has_sign = ["d" not in (GRAPH.nodes[u], GRAPH.nodes[v]) for u, v in GRAPH.edges]
+    np.testing.assert_array_equal(idata.posterior["strength"].attrs["has_sign"], has_sign)
+    idata.to_netcdf(tmp_path / "idata.nc")
+    with xr.open_datatree(tmp_path / "idata.nc") as stored:
+        pc = plot_edges(stored, "strength", graph=GRAPH)
+    colors = [to_hex(c) for c in pc.get_viz("edges", "strength").get_colors()]
+    assert sorted(colors) == sorted([POSITIVE, NEGATIVE, UNSIGNED])
+    labels = [text.get_text() for text in pc.viz["figure"].item().legends[0].get_texts()]
+    assert labels[:3] == ["positive", "negative", "no sign (nominal)"]
+    by_kind = {"a": "nominal", "b": "ordinal", "c": "ordinal", "d": "ordinal"}
+    pc = plot_edges(tree, "theta", graph=GRAPH, node_kind=by_kind)
+    assert {to_hex(c) for c in pc.get_viz("edges", "theta").get_colors()} == {UNSIGNED}
+    labels = [text.get_text() for text in pc.viz["figure"].item().legends[0].get_texts()]
+    assert "no sign (nominal)" in labels
+    assert not {"positive", "negative"} & set(labels)
+
+
+@pytest.mark.parametrize("is_learnt", [False, True])
+def test_any_number_of_categories_have_colours_of_their_own(is_learnt):
+    graph = builders.chain(24)
+    tree = as_posterior(np.ones((1, 4, 23)), edges=graph.edge_labels)
+    category = {i: f"c{i // 2}" for i in graph.nodes}
+    if is_learnt:
+        labels = np.tile(np.arange(24) // 2, (1, 4, 1))
+        tree.posterior["community"] = xr.DataArray(labels, dims=("chain", "draw", "node"))
+        category = "community"
+    pc = plot_edges(tree, "theta", graph=graph, node_category=category)
+    patches = pc.viz["figure"].item().legends[-1].get_patches()
+    assert len({to_hex(patch.get_edgecolor()) for patch in patches}) == len(patches) == 12
+    assert len({to_hex(patch.get_facecolor()) for patch in patches}) == 12
+
+
+def test_marginals_of_a_latent_field_have_no_edges(tree):
+    data = xr.Dataset(
+        {"probability": (("chain", "state", "node"), np.ones((1, 2, 4)) / 2)}, attrs={"field": "x"}
+    )
+    tree["latent"] = data
+    with pytest.raises(
+        ValueError, match=r"the latent group is of .*LatentMarginals.*neither edges nor draws"
+    ):
+        plot_edges(tree, "x", graph=GRAPH, group="latent")
+    with pytest.raises(
+        TypeError, match=r'not Dataset: make it a group, as in idata\["latent"\] = dataset'
+    ):
+        plot_edges(data, "x", graph=GRAPH)
 
 
 def test_matrix_shows_inclusion_above_and_means_below(tree, tmp_path):
