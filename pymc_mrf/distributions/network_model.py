@@ -192,11 +192,11 @@ def network_model(
                 raise ValueError(
                     f'{name}={given!r} has no meaning for measurements, kind="continuous": leave it out'
                 )
-    of_kind = kind if kind in ("nominal", "continuous") else "ordinal"
+    of_kind = "ordinal" if kind in ("auto", "blume-capel") else kind
     record = find_columns(found, of_kind, columns, n_states, others)
     items = read_rows(found, record)
-    if kind != "continuous":
-        kind = _kind(kind, record)
+    if kind == "auto":
+        kind = "binary" if max(record.n_states) == 2 else "ordinal"
     # the same labels as in `coords`, so that a graph of them fits
     graph = complete(record.names)
     axes = coords(graph)
@@ -289,20 +289,6 @@ def _group_names(labels: np.ndarray, n_rows: int) -> list:
             f"compare are 2 to {MAX_GROUPS}: is it the right column?"
         )
     return names
-
-
-def _kind(kind: str, items: ColumnKinds) -> str:
-    """Kind of the field, "auto" decided."""
-    is_binary = max(items.n_states) == 2
-    if kind == "auto":
-        return "binary" if is_binary else "ordinal"
-    if kind == "binary" and not is_binary:
-        most = int(np.argmax(items.n_states))
-        raise ValueError(
-            f'kind="binary", but {items.names[most]!r} has {items.n_states[most]} answers: leave kind out, '
-            "or merge answers with pymc_mrf.recode_states"
-        )
-    return kind
 
 
 def _inclusion(prior: Any, communities: Any, graph: PairwiseGraph) -> Any:
