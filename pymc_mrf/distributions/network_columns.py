@@ -17,7 +17,7 @@ from pymc_mrf.fields.table_columns import Table
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Rows of a table as a field takes them.
 
     Attributes
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     sd: np.ndarray
 
 
-def read_rows(table: Table, kinds: ColumnKinds) -> Rows:
+def read_rows(table: Table, kinds: ColumnKinds) -> TableRows:
     """Read states and measurements of the columns of these kinds; others are left out.
 
     Raises
@@ -56,7 +56,7 @@ def read_rows(table: Table, kinds: ColumnKinds) -> Rows:
     x = np.ma.masked_array(values, is_missing)
     y = x[:, kinds.measurements]
     mean, sd = np.ma.getdata(y.mean(axis=0)), np.ma.getdata(y.std(axis=0, ddof=1))
-    return Rows(kinds, x if is_missing.any() else values, read.rows, mean, sd)
+    return TableRows(kinds, x if is_missing.any() else values, read.rows, mean, sd)
 
 
 class Standardised(Transform):
@@ -81,7 +81,7 @@ class Standardised(Transform):
         return pt.zeros_like(value) + np.log(self.sd)
 
 
-def declare_measured(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph) -> None:
+def declare_measured(suffix: str, weight: Any, part: TableRows, graph: PairwiseGraph) -> None:
     """Declare diagonal, means and field of measurements; names end in `suffix`, the rows' dim is there."""
     diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="node")
     mean = _means(f"mean{suffix}", part, "node")
@@ -94,13 +94,13 @@ def declare_measured(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph)
     GaussianMRF(f"x{suffix}", weight, diagonal, mean, graph=graph, **options)
 
 
-def _means(name: str, part: Rows, dim: str) -> Any:
+def _means(name: str, part: TableRows, dim: str) -> Any:
     """Declare means of measurements, nearly flat; samplers move them standardised."""
     moved = Standardised(part.mean, part.sd)
     return pm.Normal(name, part.mean, 10.0 * part.sd, dims=dim, default_transform=moved)
 
 
-def declare_nominal(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
+def declare_nominal(p: Any, slab: Any, part: TableRows, graph: PairwiseGraph, likelihood: Any) -> None:
     """Declare weights, biases and field of answers without an order."""
     n_states = list(part.kinds.n_states)
     slab = pm.Normal.dist(0.0, 1.0) if slab is None else slab
@@ -112,7 +112,7 @@ def declare_nominal(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelih
     NominalMRF("x", weight, bias, graph=graph, n_states=one_or_each(n_states), **options)
 
 
-def declare_mixed(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
+def declare_mixed(p: Any, slab: Any, part: TableRows, graph: PairwiseGraph, likelihood: Any) -> None:
     """Declare weights, biases, diagonal, means and field of columns of several kinds."""
     kinds = part.kinds
     if slab is None:
@@ -132,7 +132,7 @@ def declare_mixed(p: Any, slab: Any, part: Rows, graph: PairwiseGraph, likelihoo
     MixedMRF("x", weight, bias, diagonal, mean, scale=part.sd, **options)
 
 
-def keep_units(part: Rows, dim: str) -> None:
+def keep_units(part: TableRows, dim: str) -> None:
     """Keep means and standard deviations of the measurements in the model."""
     for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
         pm.Data(name, values, dims=dim)

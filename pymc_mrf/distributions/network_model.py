@@ -12,7 +12,7 @@ from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_commun
 from pymc_mrf.distributions.group_weights import group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.network_columns import (
-    Rows,
+    TableRows,
     declare_measured,
     declare_mixed,
     declare_nominal,
@@ -319,7 +319,7 @@ def _declare(
     suffix: str,
     kind: str,
     weight: Any,
-    items: Rows,
+    items: TableRows,
     graph: PairwiseGraph,
     likelihood: Any,
 ) -> None:
@@ -344,7 +344,7 @@ def _declare(
     OrdinalMRF(f"x{suffix}", weight, threshold, **options)
 
 
-def _add_rows(model: pm.Model, suffix: str, items: Rows) -> None:
+def _add_rows(model: pm.Model, suffix: str, items: TableRows) -> None:
     """Name the rows, by their labels if these differ."""
     labels = items.labels
     model.add_coord(f"row{suffix}", labels if len(set(labels)) == len(labels) else range(len(labels)))

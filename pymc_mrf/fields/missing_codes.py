@@ -19,11 +19,13 @@ def missing_code(column: Column, otherwise: str) -> str:
     These are numbers such as 99 and -999, as far from all others as these from each other; those below 0 of
     two digits or more also where no other number is. `otherwise` is the remedy if it does not.
     """
-    x = np.array([np.nan if (v := number_of(value)) is None else v for value in column.present()])
+    if isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf":
+        x = column.values[~column.is_missing].astype(np.float64)
+    else:
+        x = np.array([np.nan if (v := number_of(value)) is None else v for value in column.present()])
     distinct = np.unique(x[np.isfinite(x)])
-    is_code = np.array(
-        [v == np.round(v) and FORM.fullmatch(f"{abs(v):.0f}") is not None for v in distinct]
-    )
+    is_code = distinct == np.round(distinct)
+    is_code[is_code] = [FORM.fullmatch(f"{abs(v):.0f}") is not None for v in distinct[is_code]]
     if not is_code.any() or (~is_code).sum() < 2:
         return ""
     others = distinct[~is_code]
