@@ -270,7 +270,16 @@ class ColumnKinds:
 
     def read_rows(self, data: Any, name: str) -> Answers:
         """Read rows from a table as `read` does, or from an array, whose columns go by position."""
-        answers, d = self.read(data, name), len(self.names)
+        table, d = as_table(data), len(self.names)
+        if table is not None:
+            known = set(map(str, table.names))
+            absent = [label for label in self.names if str(label) not in known]
+            if 0 < len(absent) < d:
+                raise ValueError(
+                    f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add them, "
+                    "with missing values where they are not known"
+                )
+        answers = self.read(data, name)
         if answers is not None:
             return answers
         table = as_numbered_table(data, name)

@@ -79,7 +79,10 @@ def test_rows_of_other_codes_are_refused_by_name():
     for new, message in (
         (frame(STATES), r"column 'a' has the answer 0, which is none of .*\(1, 2, 3, 4, 5\)"),
         (frame(STATES + 2), r"column 'a' has the answer 6"),
-        (frame(STATES + 1)[["a", "b"]], "no column 'c'"),
+        (
+            frame(STATES + 1)[["a", "b"]],
+            "data lacks 'c', columns of the table that the field was made of: add them",
+        ),
         (TABLES["ordered"](), "column 'a' has the answer 'never'"),
     ):
         with pytest.raises(ValueError, match=message):
