@@ -7,7 +7,6 @@ import numpy as np
 
 from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.missing_codes import NOT_MEASURED, missing_code
 from pymc_mrf.fields.table_columns import Column, column_numbers
 
 GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
@@ -18,8 +17,6 @@ def measurements(column: Column, what: str) -> np.ndarray:
     """Values (n,) of a column of measurements, 0.0 where they are missing; `what` is its name in errors."""
     if reason := why_no_measurement(column):
         raise ValueError(f"{what} holds {reason}")
-    if reason := missing_code(column, NOT_MEASURED):
-        raise ValueError(f"{what} {reason}")
     return column_numbers(column, None, what).astype(np.float64)
 
 
