@@ -50,7 +50,8 @@ def forecast(
     Returns
     -------
     xarray.DataArray
-        States with the dimensions ("chain", "draw", "series", "ahead", "node"); "ahead" counts from 1.
+        States with the dimensions ("chain", "draw", "series", "ahead", "node"); "ahead" counts from 1. Of a
+        table of ordered categories these are their places, 0, 1, ...
 
     Raises
     ------

@@ -12,7 +12,7 @@ from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
-from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements, read_measurements
+from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements
 from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.graph.structure import as_graph
 
@@ -115,10 +115,10 @@ class GaussianMRF(ContinuousField):
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         graph = given_graph(graph, f"{cls.__name__} {name!r}")
-        read = partial(read_measurements, nodes=graph.nodes)
+        record = kinds_of_measurements(graph.nodes)
         if as_table(observed) is not None:
-            kwargs.setdefault("record", kinds_of_measurements(graph.nodes))
-        observed = read_observed(observed, read, name, columns=columns, weights=weights)
+            kwargs.setdefault("record", record)
+        observed = read_observed(observed, record.read, name, columns=columns, weights=weights)
         check = partial(check_measurements, nodes=graph.nodes)
         x = None if observed is None else measured_values(observed, graph.n_nodes, check, name)
         return super().__new__(cls, name, *args, graph=graph, observed=observed, x=x, **kwargs)

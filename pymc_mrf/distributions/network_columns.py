@@ -16,7 +16,7 @@ from pymc_mrf.fields.table_columns import Table
 from pymc_mrf.graph.structure import PairwiseGraph
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Rows of a table as a field takes them.
 
     Attributes
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     sd: np.ndarray
 
 
-def read_rows(table: Table, kinds: ColumnKinds) -> Rows:
+def read_rows(table: Table, kinds: ColumnKinds) -> TableRows:
     """Read states and measurements of the columns of these kinds; others are left out.
 
     Raises
@@ -55,7 +55,7 @@ def read_rows(table: Table, kinds: ColumnKinds) -> Rows:
     x = np.ma.masked_array(values, is_missing)
     y = x[:, kinds.measurements]
     mean, sd = np.ma.getdata(y.mean(axis=0)), np.ma.getdata(y.std(axis=0, ddof=1))
-    return Rows(kinds, x if is_missing.any() else values, read.rows, mean, sd)
+    return TableRows(kinds, x if is_missing.any() else values, read.rows, mean, sd)
 
 
 class Standardised(Transform):
@@ -80,7 +80,7 @@ class Standardised(Transform):
         return pt.zeros_like(value) + np.log(self.sd)
 
 
-def declare_measured(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph) -> None:
+def declare_measured(suffix: str, weight: Any, part: TableRows, graph: PairwiseGraph) -> None:
     """Declare diagonal, means and field of measurements; names end in `suffix`, the rows' dim is there."""
     diagonal = pm.Exponential(f"diagonal{suffix}", 0.5, dims="node")
     mean = _means(f"mean{suffix}", part, "node")
@@ -93,14 +93,14 @@ def declare_measured(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph)
     GaussianMRF(f"x{suffix}", weight, diagonal, mean, graph=graph, **options)
 
 
-def _means(name: str, part: Rows, dim: str) -> Any:
+def _means(name: str, part: TableRows, dim: str) -> Any:
     """Declare means of measurements, nearly flat; samplers move them standardised."""
     moved = Standardised(part.mean, part.sd)
     return pm.Normal(name, part.mean, 10.0 * part.sd, dims=dim, default_transform=moved)
 
 
 def declare_nominal(
-    suffix: str, weight: Any, part: Rows, graph: PairwiseGraph, likelihood: Any
+    suffix: str, weight: Any, part: TableRows, graph: PairwiseGraph, likelihood: Any
 ) -> None:
     """Declare biases and field of answers without an order; names end in `suffix`, the rows' dim is there."""
     bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("node", "state"))
@@ -111,7 +111,9 @@ def declare_nominal(
     NominalMRF(f"x{suffix}", weight, bias, graph=graph, n_states=n_states, **options)
 
 
-def declare_mixed(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph, likelihood: Any) -> None:
+def declare_mixed(
+    suffix: str, weight: Any, part: TableRows, graph: PairwiseGraph, likelihood: Any
+) -> None:
     """Declare biases, diagonal, means and field of several kinds; names end in `suffix`."""
     kinds = part.kinds
     bias = pm.Normal(f"bias{suffix}", 0.0, 3.0, dims=("answer", "state"))
@@ -127,7 +129,7 @@ def declare_mixed(suffix: str, weight: Any, part: Rows, graph: PairwiseGraph, li
     MixedMRF(f"x{suffix}", weight, bias, diagonal, mean, scale=part.sd, **options)
 
 
-def keep_units(part: Rows, dim: str) -> None:
+def keep_units(part: TableRows, dim: str) -> None:
     """Keep means and standard deviations of the measurements in the model."""
     for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
         pm.Data(name, values, dims=dim)

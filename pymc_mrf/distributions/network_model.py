@@ -12,7 +12,7 @@ from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_commun
 from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.network_columns import (
-    Rows,
+    TableRows,
     declare_measured,
     declare_mixed,
     declare_nominal,
@@ -204,7 +204,7 @@ def network_model(
 
 def _read(
     table: Any, columns: Any, others: list, n_states: Any, kind: str | ColumnKinds, likelihood: Any
-) -> tuple[Rows, str, dict]:
+) -> tuple[TableRows, str, dict]:
     """Read the columns of a table; their kind, "auto" decided; and the coordinates of the model."""
     found = as_numbered_table(table, "table")
     if isinstance(kind, ColumnKinds):
@@ -216,10 +216,11 @@ def _read(
                 raise ValueError(
                     f'{name}={given!r} has no meaning for measurements, kind="continuous": leave it out'
                 )
-    of_kind = kind if kind in ("nominal", "continuous") else "ordinal"
+    of_kind = "ordinal" if kind in ("auto", "blume-capel") else kind
     record = find_columns(found, of_kind, columns, n_states, others)
     axes = coords(complete(record.names))
-    kind = kind if kind == "continuous" else _kind(kind, record)
+    if kind == "auto":
+        kind = "binary" if max(record.n_states) == 2 else "ordinal"
     if kind not in ("binary", "continuous"):
         axes["state"] = record.state_labels[0 if kind == "nominal" else 1 :]
     if kind == "nominal":
@@ -299,20 +300,6 @@ def _members(labels: list, n_rows: int) -> dict[Any, np.ndarray]:
     return {label: np.array(rows[label]) for label in order}
 
 
-def _kind(kind: str, items: ColumnKinds) -> str:
-    """Kind of the field, "auto" decided."""
-    is_binary = max(items.n_states) == 2
-    if kind == "auto":
-        return "binary" if is_binary else "ordinal"
-    if kind == "binary" and not is_binary:
-        most = int(np.argmax(items.n_states))
-        raise ValueError(
-            f'kind="binary", but {items.names[most]!r} has {items.n_states[most]} answers: leave kind out, '
-            "or merge answers with pymc_mrf.recode_states"
-        )
-    return kind
-
-
 def _inclusion(prior: Any, communities: Any, graph: PairwiseGraph) -> Any:
     """Probability of the edges, a number or a variable of the model."""
     if communities is None:
@@ -341,7 +328,7 @@ def _declare(
     suffix: str,
     kind: str,
     weight: Any,
-    items: Rows,
+    items: TableRows,
     graph: PairwiseGraph,
     likelihood: Any,
 ) -> None:
@@ -372,7 +359,7 @@ def _declare(
     OrdinalMRF(f"x{suffix}", weight, threshold, **options)
 
 
-def _add_rows(model: pm.Model, suffix: str, items: Rows) -> None:
+def _add_rows(model: pm.Model, suffix: str, items: TableRows) -> None:
     """Name the rows, by their labels if these differ."""
     labels = items.labels
     model.add_coord(f"row{suffix}", labels if len(set(labels)) == len(labels) else range(len(labels)))

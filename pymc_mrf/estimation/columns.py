@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence
+from pymc_mrf.fields.missing_codes import missing_code
+from pymc_mrf.fields.table_columns import as_table
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -17,10 +19,16 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     Raises
     ------
     TypeError, ValueError
-        If cells are masked, there are fewer than `fewest` columns or no row, or labels do not fit.
+        If cells are masked, there are fewer than `fewest` columns or no row, labels do not fit, or a column
+        of a table has a number that stands for missing values by all appearances.
     """
     if np.ma.is_masked(x):
         raise ValueError("x has masked cells; complete data are needed here: drop those rows")
+    table, otherwise = as_table(x), "if it does not, recode it, as with pymc_mrf.recode_states"
+    if table is not None:
+        for k, name in enumerate(table.names):
+            if reason := missing_code(table.column(k), otherwise):
+                raise ValueError(f"x: column {name!r} {reason}")
     if nodes is not None:
         check_labels(x, column_labels(nodes, None), "x", "node")
     x = numeric_array(x, "x")

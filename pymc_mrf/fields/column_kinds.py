@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_option, repeated
+from pymc_mrf.checks import check_option, repeated, warn_user
 from pymc_mrf.fields.family import Family, contrasts
 from pymc_mrf.fields.gaussian import check_measurements, measurements
+from pymc_mrf.fields.missing_codes import NOT_MEASURED, missing_code
 from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
     Answers,
@@ -196,7 +197,7 @@ class ColumnKinds:
         """
         import pandas as pd
 
-        read = self.read(table, "table")
+        read = self.read(table, "table", is_first=False)
         if read is None:
             raise TypeError(
                 f"table must have named columns, as a data frame has, not {type(table).__name__}"
@@ -243,7 +244,9 @@ class ColumnKinds:
             columns[name] = of_codes if is_text else np.asarray(of_codes)
         return pd.DataFrame(columns)
 
-    def read(self, table: Any, name: str, columns: Sequence | None = None) -> Answers | None:
+    def read(
+        self, table: Any, name: str, columns: Sequence | None = None, *, is_first: bool = True
+    ) -> Answers | None:
         """Read states and measurements from a table; None if `table` is none whose columns can have names.
 
         Parameters
@@ -253,6 +256,9 @@ class ColumnKinds:
             Of the argument, for messages.
         columns : sequence, optional
             What the columns are called in this table, in the same order, if that is anything else.
+        is_first : bool
+            Whether a field is made of the table: numbers that stand for missing values by all appearances are
+            then refused in measurements. In further rows, of which there may be few, a warning tells of them.
 
         Raises
         ------
@@ -261,7 +267,13 @@ class ColumnKinds:
         """
 
         def numbers(column: Column, i: int, label: Any) -> np.ndarray:
-            return self._numbers(column, i, f"{name}: column {label!r}")
+            what = f"{name}: column {label!r}"
+            found = self._numbers(column, i, what)
+            if self.is_measured[i] and (reason := missing_code(column, NOT_MEASURED)):
+                if is_first:
+                    raise ValueError(f"{what} {reason}")
+                warn_user(f"{what} {reason}")
+            return found
 
         answers = read_nodes(table, self.names, name, columns, numbers)
         if answers is not None:
@@ -270,7 +282,16 @@ class ColumnKinds:
 
     def read_rows(self, data: Any, name: str) -> Answers:
         """Read rows from a table as `read` does, or from an array, whose columns go by position."""
-        answers, d = self.read(data, name), len(self.names)
+        table, d = as_table(data), len(self.names)
+        if table is not None:
+            known = set(map(str, table.names))
+            absent = [label for label in self.names if str(label) not in known]
+            if 0 < len(absent) < d:
+                raise ValueError(
+                    f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add "
+                    "them, with missing values where they are not known"
+                )
+        answers = self.read(data, name, is_first=False)
         if answers is not None:
             return answers
         table = as_numbered_table(data, name)

@@ -1,15 +1,15 @@
 """What the columns of a table are: read from it, told, or both; one set of guards for fields of all kinds."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_option, is_integer, repeated, warn_user
+from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
 from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
 from pymc_mrf.fields.gaussian import why_no_measurement
+from pymc_mrf.fields.missing_codes import NO_ANSWER, NOT_MEASURED, missing_code
 from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
     Column,
@@ -22,8 +22,6 @@ from pymc_mrf.fields.table_columns import (
 MAX_STATES = 20  # that are not named; more are ages, counts, or names of persons
 RECODE = "as with pymc_mrf.recode_states(table, {1: 0, 2: 1, ...}, columns=[...])"
 KINDS = ("continuous", "ordinal", "nominal", "binary")
-MISSING = re.compile(r"9+|8+|77+|9+[678]")
-"""Whole numbers that often stand for missing values, without their sign."""
 
 
 def column_kinds(
@@ -97,7 +95,7 @@ def find_columns(
     Parameters
     ----------
     table : Table
-    kind : {"ordinal", "nominal", "continuous"}
+    kind : {"ordinal", "nominal", "binary", "continuous"}
     columns : sequence, optional
         Names of the columns, which are to be of this kind; by default all that are.
     n_states : int, or sequence of int, optional
@@ -300,7 +298,7 @@ def _why_not(column: Column, kind: str) -> str:
         ):
             return (
                 f"categories without an order, such as {present[0]!r}: order them as the answers "
-                '(ordered=True in pandas), or say "nominal"'
+                '(ordered=True in pandas), or say "nominal", as kind="nominal" of a network'
             )
     elif isinstance(present[0], str):
         if kind == "ordinal":
@@ -319,7 +317,9 @@ def _why_not(column: Column, kind: str) -> str:
             )
         fraction = next((v for v in present if v != np.round(v)), None)
         if fraction is not None:
-            return f'numbers that are not whole, such as {fraction:g}: say "continuous" of measurements'
+            return (
+                f'numbers that are not whole, such as {fraction:g}: {MEASUREMENTS}, or say "continuous"'
+            )
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
         return "a number or text of its own in every row"
     return f"the same value, {present[0]}, in every row" if len(distinct) == 1 else ""
@@ -336,7 +336,7 @@ def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> st
     if kind == "continuous":
         if n_states is not None:
             return f"is continuous, but n_states is {n_states}: leave it out"
-        return _missing_code(column, name, "take it in another unit, as x / 10, if it was measured")
+        return missing_code(column, NOT_MEASURED)
     if column.categories is not None:
         return ""
     codes = _codes(column)
@@ -347,11 +347,7 @@ def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> st
                 f"df.mask(df < 0), or count the answers from 0, {RECODE}"
             )
         is_named = n_states is not None and codes.max() <= n_states
-        if not is_named and (
-            wrong := _missing_code(
-                column, name, "if not, name the answers by n_states or an ordered categorical"
-            )
-        ):
+        if not is_named and (wrong := missing_code(column, NO_ANSWER)):
             return wrong
     if codes is None or kind == "nominal":
         most = len(set(column.present()))
@@ -362,31 +358,6 @@ def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> st
             f"would have {most} states, more than {MAX_STATES}: leave it out if these are no answers, merge "
             "answers with pymc_mrf.recode_states, or name the states, by n_states or a categorical"
         )
-    return ""
-
-
-def _missing_code(column: Column, name: Any, otherwise: str) -> str:
-    """Say which number of a column stands for missing values by all appearances, if one does.
-
-    These are numbers such as 99 and -999, farther from all others than these from each other; below 0 of two
-    digits or more also where no other number is.
-    """
-    values = np.array([number_of(v) for v in column.present()], dtype=object)
-    x = np.array([np.nan if v is None else v for v in values], dtype=np.float64)
-    distinct = np.unique(x[np.isfinite(x)])
-    is_code = np.array([v == np.round(v) and bool(MISSING.fullmatch(f"{abs(v):.0f}")) for v in distinct])
-    others = distinct[~is_code] if len(distinct) else distinct
-    if len(others) < 2:
-        return ""
-    low, high = float(others[0]), float(others[-1])
-    for v in distinct[is_code]:
-        far = max(v - high, low - v) >= max(high - low, 2.0 * bool((others == np.round(others)).all()))
-        if far or (v <= -77 and low >= 0):
-            return (
-                f"has the value {v:g} in {int((x == v).sum())} rows and all others from {low:g} to {high:g}: "
-                f"replace it by a missing value if it stands for one, as with table[{name!r}].mask("
-                f"table[{name!r}] == {v:g}); {otherwise}"
-            )
     return ""
 
 

@@ -7,41 +7,10 @@ import numpy as np
 
 from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.table_columns import Answers, Column, column_numbers
-from pymc_mrf.fields.tables import read_nodes
+from pymc_mrf.fields.table_columns import Column, column_numbers
 
 GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
 """A field without states: its log density is quadratic, -x' K x / 2 with K_uv = -weight, K_uu = diagonal."""
-
-
-def read_measurements(
-    table: Any, nodes: Sequence, name: str, columns: Sequence | None = None
-) -> Answers | None:
-    """Read the columns of the nodes from a table; None if `table` is none whose columns can have names.
-
-    Columns are found as by `pymc_mrf.fields.tables.read_answers`, and cells without a value are missing, but
-    all others are numbers.
-
-    Parameters
-    ----------
-    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
-    nodes : sequence of d hashables
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        Names of the columns that are the nodes, in node order, if they are others.
-
-    Raises
-    ------
-    ValueError
-        If a node has no column or a column no node, or a column holds anything but numbers: text, dates,
-        truth values or categories.
-    """
-
-    def numbers(column: Column, i: int, label: Any) -> np.ndarray:
-        return measurements(column, f"{name}: column {label!r}")
-
-    return read_nodes(table, nodes, name, columns, numbers)
 
 
 def measurements(column: Column, what: str) -> np.ndarray:

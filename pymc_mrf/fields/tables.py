@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, repeated, sequence
+from pymc_mrf.fields.missing_codes import NO_ANSWER, missing_code
 from pymc_mrf.fields.table_columns import (
     Answers,
     Column,
@@ -179,7 +180,8 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
     Raises
     ------
     ValueError
-        If a node has no cell with a value, or none has the state 0.
+        If a node has no cell with a value, or none has the state 0, or a column of a table has a number that
+        stands for missing values by all appearances.
     """
     answers, table = read_answers(x, nodes, None, name, columns), as_table(x)
     if answers is None or table is None:
@@ -187,8 +189,11 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
         fewest = [0] * len(nodes)
     else:
         values, is_missing = answers.values, answers.is_missing
-        where = positions(table, list(nodes), columns, name)
-        fewest = [n_categories(table.column(k)) for k in where]
+        found = [table.column(k) for k in positions(table, list(nodes), columns, name)]
+        fewest = [n_categories(column) for column in found]
+        for node, column, k in zip(nodes, found, fewest, strict=True):
+            if not k and (reason := missing_code(column, NO_ANSWER)):
+                raise ValueError(f"{name}: column {node!r} {reason}")
     if values.ndim == 0 or values.shape[-1] != len(nodes):
         return [2] * len(nodes)  # of data that `observed_values` refuses
     is_missing = is_missing | ~np.isfinite(values)

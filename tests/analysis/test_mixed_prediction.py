@@ -29,7 +29,7 @@ def parameters(rng):
 def fitted():
     rng = np.random.default_rng(0)
     draws = [parameters(rng) for _ in range(2)]
-    x = np.stack([[0, 2.0, 3, -1.2], [2, 5.0, 1, -0.7], [1, 3.3, 0, -1.0]])
+    x = np.stack([[0, 2.0, 3, -1.2], [2, 5.0, 1, -0.7], [1, 3.3, 0, -1.0], [1, 2.7, 2, -1.4]])
     with pm.Model() as model:
         weight = pm.Normal("weight", 0, 1, shape=P)
         bias = pm.Normal("bias", 0, 1, shape=(2, 4))

@@ -89,7 +89,7 @@ COUNTS = "several entries for an edge.*summarize_edges with n_states; or make .*
 REFUSED = {
     "network_model": (
         lambda f: pmrf.network_model(f.table.replace({0: "r", 1: "s", 2: "t"}).astype("category")),
-        'categories without an order.*or say kind="nominal" of a network',
+        'categories without an order.*or say "nominal", as kind="nominal" of a network',
     ),
     "fit": (lambda f: pmrf.fit(f.table, GRAPH, family="nominal"), "declare a pymc_mrf.NominalMRF"),
     "log_pseudo_likelihood": (

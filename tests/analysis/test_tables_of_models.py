@@ -11,6 +11,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.table_record import record_of
+from pymc_mrf.fields.column_kinds import kinds_of_measurements
 
 RNG = np.random.default_rng(1)
 N = 60
@@ -79,7 +80,10 @@ def test_rows_of_other_codes_are_refused_by_name():
     for new, message in (
         (frame(STATES), r"column 'a' has the answer 0, which is none of .*\(1, 2, 3, 4, 5\)"),
         (frame(STATES + 2), r"column 'a' has the answer 6"),
-        (frame(STATES + 1)[["a", "b"]], "no column 'c'"),
+        (
+            frame(STATES + 1)[["a", "b"]],
+            "data lacks 'c', columns of the table that the field was made of: add them",
+        ),
         (TABLES["ordered"](), "column 'a' has the answer 'never'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -196,6 +200,17 @@ def test_a_table_of_several_kinds():
     assert len(pmrf.score_predictions(one, table[few][list(KINDS)])) == 4
     with pytest.raises(ValueError, match="column 'party' has the answer 'grey'"):
         pmrf.score_predictions(p, table[few].replace("red", "grey"))
+
+
+def test_codes_of_missing_values_in_further_rows_are_told():
+    """Of few rows no range is known: a warning tells, and arrays are taken as they are."""
+    record = kinds_of_measurements(["a", "b"])
+    rows = pd.DataFrame({"a": [0.3, -999.0, 0.5, 0.1], "b": [0.1, 0.2, 0.3, 0.4]})
+    with pytest.warns(
+        UserWarning, match="data: column 'a' has the value -999 in 1 rows and all others from"
+    ):
+        record.read_rows(rows, "data")
+    np.testing.assert_array_equal(record.read_rows(rows.to_numpy(), "data").values, rows)
 
 
 def test_predictive_draws_are_written_as_the_table():

@@ -65,6 +65,50 @@ def test_log_density():
     np.testing.assert_allclose(density_of(x, 0.2, 1.5, MEAN), log_density(x, alike, MEAN))
 
 
+SCALE = np.array([1e9, 1e-9, 3.0, 0.5])
+
+
+def test_scaled_measurements_have_the_density_of_the_units():
+    """Weights over both scales and diagonals over their squares are those of the field without a scale."""
+    ends = np.array(EDGES)
+    mean = SCALE * MEAN
+    x = mean + SCALE * (rows(6) - MEAN)
+    found = density_of(x, WEIGHT, DIAGONAL, mean, scale=SCALE)
+    np.testing.assert_allclose(found, log_density(rows(6), K, MEAN) - np.log(SCALE).sum())
+    own = WEIGHT / SCALE[ends].prod(axis=1), DIAGONAL / SCALE**2
+    np.testing.assert_allclose(found, density_of(x, *own, mean), rtol=1e-9)
+    # negative control: the units count
+    assert np.abs(found - density_of(x, *own, mean, scale=2.0)).min() > 0.1
+    for scale, message in (
+        (0.0, "scale must be positive numbers, but that of 'a' is 0"),
+        ([1, 2], "shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            density_of(x, WEIGHT, DIAGONAL, mean, scale=scale)
+
+
+@MISSING
+def test_scaled_measurements_with_missing_cells():
+    """Log-likelihoods and draws of missing cells are those of the measurements without a scale, in units."""
+    z = holes(rows(12))
+    points = [point_of(model_of(z)), point_of(model_of(SCALE * z, scale=SCALE))]
+    found = []
+    for data, scale, point in ((z, np.ones(4), points[0]), (SCALE * z, SCALE, points[1])):
+        model = model_of(data, scale=scale)
+        point = {**point, "mean": scale * MEAN, "x_unobserved": (scale * rows(12))[np.isnan(z)]}
+        of_rows = model.logp(vars=[model["x"]], sum=False)
+        of_rows = model.compile_fn(of_rows, inputs=model.value_vars)(point)[0]
+        with model:
+            step = pmrf.GaussianGibbs([model["x_unobserved"]])
+        step.setup_chain(np.random.default_rng(1), 0, 1)
+        cells = step.step(point)[0]["x_unobserved"]
+        of_seen = (~np.isnan(z)) @ np.log(scale)
+        units = np.broadcast_to(scale, z.shape)[np.isnan(z)]
+        found.append((of_rows + of_seen[~np.isnan(z).all(axis=1)], cells / units))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
 def test_parameters_that_differ_between_rows():
     x, scale = rows(3), np.array([0.5, 1.0, -1.0])[:, None]
     found = density_of(x, scale * WEIGHT, DIAGONAL, scale * MEAN)
@@ -88,6 +132,15 @@ def test_gradient(rng):
         return pm.logp(pmrf.GaussianMRF.dist(w, pt.exp(log_diagonal), mean, graph=GRAPH), x).sum()
 
     verify_grad(total, [WEIGHT, np.log(DIAGONAL), MEAN], rng=rng, mode="FAST_COMPILE")
+
+
+def test_draws_in_units():
+    pair = [
+        pmrf.GaussianMRF.dist(WEIGHT, DIAGONAL, scale * MEAN, graph=GRAPH, scale=scale, size=(5,))
+        for scale in (1.0, SCALE)
+    ]
+    one, other = (pm.draw(d, random_seed=1, mode="FAST_COMPILE") for d in pair)
+    np.testing.assert_allclose(other, SCALE * one)
 
 
 def test_draws():

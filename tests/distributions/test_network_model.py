@@ -211,7 +211,9 @@ def test_items_with_fewer_answers_have_scores_of_their_own():
     model = pmrf.network_model(table)
     op = model["x"].owner.op
     assert [len(s) for s in op.family.node_states(4)] == [3, 3, 3, 2]
-    with pytest.raises(ValueError, match=r"kind=\"binary\", but 'sleep' has 3 answers"):
+    with pytest.raises(
+        ValueError, match="column 'sleep' is binary, but has 3 answers: say another kind"
+    ):
         pmrf.network_model(table, kind="binary")
     with pytest.warns(UserWarning, match="no observation in some states: 3 of sleep"):
         assert pmrf.network_model(table, n_states=4).coords["state"] == (1, 2, 3)

@@ -1,6 +1,7 @@
 """Columns of data and graphs of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pymc_mrf.estimation.columns import graph_of_columns, read_columns
@@ -18,6 +19,13 @@ def test_columns_and_their_labels():
     ]:
         with pytest.raises(ValueError, match=message):
             read_columns(bad, None, 2)
+
+
+def test_codes_of_missing_values():
+    table = pd.DataFrame({"a": [0, 1, 99, 1], "b": [0, 1, 1, 0]})
+    with pytest.raises(ValueError, match="x: column 'a' has the value 99 in 1 rows"):
+        read_columns(table, None, 2)
+    assert read_columns(table.replace(99, 2), None, 2)[0].max() == 2
 
 
 def test_graph_of_columns():

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
@@ -101,6 +102,20 @@ def test_codes_of_missing_values(name):
         pmrf.column_kinds(rows, kinds)
     with pytest.raises(ValueError, match=message):
         pmrf.network_model(rows, kind=kind or "continuous")
+
+
+def test_fields_by_hand_refuse_codes_of_missing_values_in_tables():
+    pair = pmrf.graphs.complete(["i", "j"])
+    for field, table_of, message in (
+        (lambda x: pmrf.OrdinalMRF("x", 0.0, 0.0, graph=pair, observed=x), table(i=ANSWERS), "value 99 in 8"),
+        (lambda x: pmrf.NominalMRF("x", 0.0, 0.0, graph=pair, observed=x), table(i=ANSWERS), "value 99 in 8"),
+        (
+            lambda x: pmrf.GaussianMRF("x", 0.0, 1.0, graph=pair, observed=x),
+            table(i=NUMBERS + ANSWERS * 1e-3), "value 99 in 8",
+        ),
+    ):  # fmt: skip
+        with pm.Model(), pytest.raises(ValueError, match=f"x: observed: column 'i' has the {message}"):
+            field(table_of.assign(i=np.where(ANSWERS == 3, 99, table_of["i"])))
 
 
 def test_numbers_that_only_look_like_codes():
