@@ -10,7 +10,7 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
-from pymc_mrf.distributions.states_type import StatesType
+from pymc_mrf.distributions.states_type import complete_values
 from pymc_mrf.fields.family import Family
 
 DRAW_SWEEPS = 100
@@ -66,6 +66,12 @@ class FieldRV(NumbaRV, RandomVariable):
         """Parameters of the edges and, if there are any, of the nodes, as the engines of steps take them."""
         return list(self.dist_params(node))
 
+    def make_node(self, rng, size, *dist_params):
+        """Build the node; its output refuses missing values."""
+        node = super().make_node(rng, size, *dist_params)
+        rng, x = (output.type for output in node.outputs)
+        return Apply(node.op, node.inputs, [rng(), complete_values(x.dtype, x.shape)()])
+
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)
 
@@ -102,12 +108,6 @@ class DiscreteFieldRV(FieldRV):
     @abstractmethod
     def check(self, logp, parameters):
         """`logp`, if the parameters are in their domain; symbolic."""
-
-    def make_node(self, rng, size, *dist_params):
-        """Build the node; its output has a type of its own."""
-        node = super().make_node(rng, size, *dist_params)
-        rng, x = (output.type for output in node.outputs)
-        return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
 
 
 def node_table_filler(family: Family, d: int):
