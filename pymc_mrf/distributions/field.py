@@ -20,7 +20,7 @@ from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.table_columns import Answers, is_labelled_otherwise
+from pymc_mrf.fields.table_columns import Answers, check_row_labels
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -64,11 +64,7 @@ def read_observed(
         observed = answers.values
         if answers.is_missing.any():
             observed = np.ma.masked_array(answers.values, answers.is_missing)
-        if is_labelled_otherwise(weights, answers.rows):
-            raise ValueError(
-                f"{name}: the rows of weights are labelled otherwise than those of `observed`: use "
-                "weights.loc[table.index], or weights.to_numpy(), which goes by position"
-            )
+    check_row_labels(weights, answers, f"{name}: weights")
     return observed if weights is None else repeat_rows(observed, weights, name)
 
 

@@ -25,7 +25,7 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.items import Items, read_items
 from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_table, is_labelled_otherwise
+from pymc_mrf.fields.table_columns import as_table, check_row_labels
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -263,11 +263,7 @@ def _given_labels(groups: Any, table: Any) -> np.ndarray:
     """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
-    if table is not None and is_labelled_otherwise(groups, table.rows):
-        raise ValueError(
-            "groups: its rows are labelled otherwise than those of the table: use groups.loc[table.index], "
-            "or groups.to_numpy(), which goes by position"
-        )
+    check_row_labels(groups, table, "groups", "the table")
     labels = np.asarray(groups)
     missing = np.flatnonzero(pd.isna(labels) | np.ma.getmaskarray(groups))
     if missing.size:
