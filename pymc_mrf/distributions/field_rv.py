@@ -1,6 +1,7 @@
 """What all random variables behind fields say of themselves."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,11 @@ class FieldRV(NumbaRV, RandomVariable):
     def n_variables(self) -> int:
         """Number of variables d, the nodes of the graph."""
         return self.graph.n_nodes
+
+    @property
+    def node_labels(self) -> Sequence:
+        """Labels of the variables."""
+        return self.graph.nodes
 
     @property
     @abstractmethod
@@ -70,7 +76,9 @@ class FieldRV(NumbaRV, RandomVariable):
         """Build the node; its output refuses missing values."""
         node = super().make_node(rng, size, *dist_params)
         rng, x = (output.type for output in node.outputs)
-        return Apply(node.op, node.inputs, [rng(), complete_values(x.dtype, x.shape)()])
+        return Apply(
+            node.op, node.inputs, [rng(), complete_values(x.dtype, x.shape, self.node_labels)()]
+        )
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements, read_measurements
@@ -102,6 +102,7 @@ class GaussianMRF(ContinuousField):
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         graph = given_graph(graph, f"{cls.__name__} {name!r}")
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         read = partial(read_measurements, nodes=graph.nodes)
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         check = partial(check_measurements, nodes=graph.nodes)

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import numeric_array, sequence
+from pymc_mrf.checks import check_labels, numeric_array, sequence
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 
 
@@ -110,6 +110,7 @@ def group_weights(
 
 def _checked(contrasts: Any, labels: list) -> np.ndarray:
     """Contrasts as an array of floats, one row for each group."""
+    check_labels(contrasts, labels, "contrasts", "group", axis=-2)
     found = numeric_array(contrasts, "contrasts", "iuf").astype(np.float64)
     if found.ndim != 2 or len(found) != len(labels) or not found.shape[1]:
         raise ValueError(

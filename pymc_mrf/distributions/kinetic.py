@@ -17,6 +17,7 @@ from pymc_mrf.distributions.column_warnings import warn_of_states
 from pymc_mrf.distributions.field import (
     DiscreteField,
     check_lengths,
+    check_parameter_rows,
     check_states,
     latent_if_all_missing,
     read_observed,
@@ -165,6 +166,7 @@ class KineticMRF(DiscreteField):
         if family == "ordinal" and n_states is None and observed is not None:
             n_states = one_or_each(count_states(observed, graph.nodes, f"{name}: observed", columns))
         kind = _family(family, n_states, scores, graph)
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         read = partial(read_answers, nodes=graph.nodes, states=kind.node_states(graph.n_nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=None)
         x, n_rows = None, _length(kwargs.get("shape"), dims, graph, name) if observed is None else 0
@@ -292,7 +294,7 @@ def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
 def _column(
     observed: Any, given: Any, columns: Any, graph: LaggedGraph, option: str, name: str
 ) -> tuple[Any, Any]:
-    """Values of `series`, `time` or `weights` that name columns of the table, and the columns that are nodes."""
+    """Values of `series`, `time` or `weights`, which may name columns, and the columns that are nodes."""
     table = as_table(observed)
     if option == "series" and _are_names(given, observed, table):
         found = []

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pymc_mrf.checks import check_labels, check_option, numeric_array, whole_number
 from pymc_mrf.distributions.column_warnings import warn_of_constant_columns
 from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
@@ -122,6 +122,7 @@ class MixedMRF(ContinuousField):
     ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = _checked_graph(graph, kinds, f"{cls.__name__} {name!r}")
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         read = partial(read_mixed, kinds=kinds)
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         x = None
@@ -240,6 +241,7 @@ def _parameter(value, label: str, length: int, unit: str, op: MixedFieldRV, may_
 def _bias(value, op: MixedFieldRV):
     """Symbolic biases (a, K) from that, (1, K), (K,) or a scalar, numbers checked."""
     a, K = len(op.layout.cards), op.layout.features.shape[1]
+    check_labels(value, op.columns.coords(op.graph)["answer"], "bias", "answer", axis=-2)
     symbolic, numbers, _ = named_parameter(value, 2, "bias")
     check_numbers(numbers, GAUSSIAN, "bias")
     shape = symbolic.type.shape

@@ -14,6 +14,7 @@ from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
     DiscreteField,
     check_likelihood,
+    check_parameter_rows,
     check_shape,
     check_states,
     exact_or_particles,
@@ -68,6 +69,7 @@ class MarkovRandomField(DiscreteField):
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
         family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         read = partial(read_answers, nodes=graph.nodes, states=family.node_states(graph.n_nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         x = None if observed is None else check_states(observed, family, graph, name)

@@ -133,9 +133,9 @@ def read_order(
     for row, (label, gap) in enumerate(zip(labels, gaps, strict=True)):
         if len(source) - row + gap > MOST_MISSING * n_rows:
             raise ValueError(
-                f"{name}: time {np.asarray(time)[row]}, in row {row}, comes {gap + 1} intervals after the row before, and "
-                f"missing rows would be put in for them, in all more than {MOST_MISSING} for each row of "
-                "the table: count time in intervals between rows, or let another of the `series` "
+                f"{name}: time {np.asarray(time)[row]}, in row {row}, comes {gap + 1} intervals after that "
+                f"before, and missing rows would be put in, in all more than {MOST_MISSING} for each "
+                "row of the table: count time in intervals between rows, or let another of the `series` "
                 "begin after the gap"
             )
         own = places.setdefault(label, [])
@@ -202,15 +202,15 @@ def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) 
         longest = max(map(len, places.values()))
         which = "no series has more than" if len(places) > 1 else "`observed` has"
         raise ValueError(
-            f"{name}: {which} {longest} row{'s'[: longest != 1]}, but {given}, and none is left to learn from: "
-            f"give at least {most + 1} rows"
+            f"{name}: {which} {longest} row{'s'[: longest != 1]}, but {given}, and none is left to learn "
+            f"from: give at least {most + 1} rows"
         )
     if short:
         n_rows = sum(len(places[label]) for label in short)
         warn_user(
             f"{name}: {len(short)} of the {len(places)} series have no more than {most} "
-            f"row{'s'[: most != 1]}, such as {short[0]!r}; as {given}, nothing is learnt from these {n_rows}, "
-            "nor of links within rows"
+            f"row{'s'[: most != 1]}, such as {short[0]!r}; as {given}, nothing is learnt from these {n_rows} "
+            "rows, nor of links within them"
         )
     found = [
         np.stack([own[most - lag : len(own) - lag] for lag in (0, *lags)], axis=1)

@@ -97,6 +97,28 @@ def as_table(value: Any) -> Table | None:
     return Table(names or frame.columns, rows or list(range(len(frame))), column)
 
 
+def as_row(value: Any) -> Table | None:
+    """Read a vector with labels, such as a map by its places, as a table of one row; None if it is none."""
+    axes = axes_of_values(value, "")
+    if len(axes) != 1 or not axes[0] or axes[0][0].labels is None:
+        return None
+    import narwhals as nw
+
+    if nw.dependencies.is_pandas_series(value):
+        frame = as_table(value.to_frame())
+        assert frame is not None
+        column = frame.column(0)
+    else:
+        import pandas as pd
+
+        column = Column(np.asarray(value.values), pd.isna(np.asarray(value.values)))
+
+    def cell(k: int) -> Column:
+        return column._replace(values=column.values[k : k + 1], is_missing=column.is_missing[k : k + 1])
+
+    return Table(axes[0][0].labels, [0], cell)
+
+
 def as_numbered_table(value: Any, name: str) -> Table:
     """Find the columns of a table of any library, or of an array (n, d), which are 0, 1, ..."""
     table = as_table(value)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.analysis._posterior import of_nodes
-from pymc_mrf.checks import numeric_array, sequence, whole_number
+from pymc_mrf.checks import axes_of_values, numeric_array, sequence, whole_number
 
 MAX_LAYERS = 16
 PANEL_ASPECT = 1.15  # width over height of a panel
@@ -184,7 +184,12 @@ def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
         if len(known) < len(rows):
             raise ValueError(f"{name} has several rows of one name; make one {what} of them")
     else:
-        rows = sequence(values, name, f"{what}s in the order of the nodes, or a dictionary of them")
+        axes = axes_of_values(values, name)
+        index = axes[0][0].labels if axes and axes[0] else None
+        rows = list(np.asarray(values)) if axes else values
+        rows = sequence(rows, name, f"{what}s in the order of the nodes, or a dictionary of them")
+        if index is not None and index != list(range(len(rows))):
+            return of_nodes(dict(zip(index, rows, strict=True)), nodes, name, what)
         if len(rows) != len(nodes):
             raise ValueError(
                 f"{name} has {len(rows)} {what}s for {len(nodes)} nodes; give one for each, in the order of "

@@ -251,7 +251,7 @@ def test_several_columns_make_a_series(rng):
         columns = {} if name in ("xarray", "no names") else {"columns": nodes}
         with (
             pm.Model() as model,
-            pytest.warns(UserWarning, match=r"1 of the 4 series .* such as .* learnt from these 1"),
+            pytest.warns(UserWarning, match=r"1 of the 4 series .* such as .* learnt from these 1 rows"),
             pytest.warns(pm.exceptions.ImputationWarning, match="2 of 18 cells"),
         ):
             w = pm.Flat("w", shape=4)
