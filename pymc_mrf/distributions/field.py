@@ -15,6 +15,7 @@ from pytensor.graph.basic import Variable
 from pymc_mrf.checks import axes_of_values, check_labels, check_option, numeric_array, whole_number
 from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.column_warnings import warn_of_edges
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
@@ -274,6 +275,8 @@ class RegisteredField:
         model = pm.modelcontext(None)
         tag_parents(registered_node(rv), model)
         mark_observed(model[rv.name], model)
+        if graph is not None:
+            warn_of_edges(registered_node(rv), observed, name)
         return rv
 
     @classmethod

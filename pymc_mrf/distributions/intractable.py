@@ -57,8 +57,8 @@ class IntractableLogPartition(NumbaOp, Guarded, Op):
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: a null gradient, never a disconnected one."""
         why = (
-            "the partition function of this field is intractable, so that NUTS and pm.fit have no gradient of "
-            'its parameters: let pm.sample() choose their step, or declare the field with likelihood="exact" '
+            "the partition function of this field is intractable, so that NUTS and pm.fit have no gradient "
+            'in its parameters: let pm.sample() choose a step, or declare the field with likelihood="exact" '
             'or "pseudo"'
         )
         return [grad_undefined(self, i, x, why) for i, x in enumerate(inputs)]
