@@ -77,7 +77,9 @@ def check_parameter_rows(parameters: Sequence, observed: Any, nodes: Sequence, n
     A table of which the rows are nodes, or are only numbered, has other rows.
     """
     table = as_table(observed)
-    for values in parameters if table is not None else ():
+    if table is None:
+        return
+    for values in parameters:
         axes = axes_of_values(values, name)
         labels = axes[-2][0].labels if len(axes) > 1 and axes[-2] else None
         if labels is None or len(labels) != len(table.rows) or labels == list(range(len(labels))):

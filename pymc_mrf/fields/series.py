@@ -154,7 +154,8 @@ def _gaps(labels: list, time: Any, has_series: bool, name: str) -> list[int]:
     """Count the rows that are missing before each, none without times."""
     if time is None:
         return [0] * len(labels)
-    intervals, last = [0] * len(labels), {}
+    intervals = [0] * len(labels)
+    last: dict[Any, int] = {}
     for row, (label, now) in enumerate(
         zip(labels, _times(time, len(labels), name).tolist(), strict=True)
     ):
@@ -248,9 +249,9 @@ def _times(time: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name}: time holds dates or durations, such as {first}, which do not tell how long an interval "
             "is: give whole numbers, such as days from the first, (day - day.min()).dt.days of pandas"
         )
-    absent = np.flatnonzero([v is None for v in values.ravel()]) if values.dtype == object else []
-    if len(absent):
-        raise ValueError(f"{name}: time has no value in row {absent[0]}: give one, or leave the row out")
+    for row, value in enumerate(values.ravel() if values.dtype == object else ()):
+        if value is None:
+            raise ValueError(f"{name}: time has no value in row {row}: give one, or leave the row out")
     times = numeric_array(time, f"{name}: time", "iuf")
     if times.shape != (n_rows,):
         raise ValueError(

@@ -176,27 +176,24 @@ def _geometry(value: Any) -> Any:
 def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
     """Values of the nodes: of a mapping or of rows with an index by name, of a sequence in their order."""
     if isinstance(values, Mapping):
-        known: Mapping = values
-    elif hasattr(values, "geometry") and hasattr(values.geometry, "index"):
-        index, rows = list(values.geometry.index), list(values.geometry)
-        is_plain = index == list(range(len(nodes)))
-        known = dict(zip(nodes if is_plain else index, rows, strict=True))
+        return of_nodes(values, nodes, name, what)
+    has_shapes = hasattr(values, "geometry") and hasattr(values.geometry, "index")
+    given = values.geometry if has_shapes else values
+    axes = axes_of_values(given, name)
+    index = axes[0][0].labels if axes and axes[0] else None
+    in_order = f"{what}s in the order of the nodes, or a dictionary of them"
+    rows = sequence(list(np.asarray(given)) if axes else given, name, in_order)
+    if index is not None and index != list(range(len(nodes))):
+        known = dict(zip(index, rows, strict=True))
         if len(known) < len(rows):
             raise ValueError(f"{name} has several rows of one name; make one {what} of them")
-    else:
-        axes = axes_of_values(values, name)
-        index = axes[0][0].labels if axes and axes[0] else None
-        rows = list(np.asarray(values)) if axes else values
-        rows = sequence(rows, name, f"{what}s in the order of the nodes, or a dictionary of them")
-        if index is not None and index != list(range(len(rows))):
-            return of_nodes(dict(zip(index, rows, strict=True)), nodes, name, what)
-        if len(rows) != len(nodes):
-            raise ValueError(
-                f"{name} has {len(rows)} {what}s for {len(nodes)} nodes; give one for each, in the order of "
-                "the graph, or a dictionary"
-            )
-        return rows
-    return of_nodes(known, nodes, name, what)
+        return of_nodes(known, nodes, name, what)
+    if len(rows) != len(nodes):
+        raise ValueError(
+            f"{name} has {len(rows)} {what}s for {len(nodes)} nodes; give one for each, in the order of "
+            "the graph, or a dictionary"
+        )
+    return rows
 
 
 def aspect_of(xy: np.ndarray, given: Any) -> float:

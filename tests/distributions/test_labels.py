@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
+from pymc_mrf.plots._places import points
 
 GRAPH = nx.path_graph(list("abcde"))
 NODES, EDGES = pmrf.coords(GRAPH)["node"], pmrf.coords(GRAPH)["edge"]
@@ -198,11 +199,42 @@ def test_labels_are_those_of_the_graph_or_the_table(what):
             call(as_array(reverse))
 
 
+def as_frame(xy, names):
+    return pd.DataFrame(xy, names, ["x", "y"])
+
+
+def as_places(xy, names):
+    return pd.Series(list(xy), names)
+
+
 def test_maps_of_other_places_are_refused():
     with pytest.raises(ValueError, match="observed has no column 'a', which is a node of the graph"):
         log_probability(OTHERS)
 
 
+@pytest.mark.parametrize("values", [as_frame, as_places])
+def test_places_of_nodes_are_found_by_name(values):
+    xy = np.arange(10.0).reshape(5, 2)
+    np.testing.assert_array_equal(points(NODES, values(xy, NODES)), xy)
+    np.testing.assert_array_equal(points(NODES, values(xy[::-1], NODES[::-1])), xy)
+    np.testing.assert_array_equal(points(NODES, values(xy, range(5))), xy)
+    with pytest.raises(ValueError, match="pos has no position for node 'a'"):
+        points(NODES, values(xy, [*"pqrst"]))
+
+
 def test_evidence_is_a_dictionary():
     with pytest.raises(TypeError, match="evidence must be a dictionary of nodes and their states"):
         FIELD.marginals(evidence=MAP)
+
+
+@pytest.mark.parametrize("name", ["x", "w"])
+def test_starts_of_a_run_are_read_by_labels(name, tmp_path):
+    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
+        weight = pm.Normal("w", 0, 1, dims="edge")
+        pmrf.BoltzmannMachine("x", weight, graph=GRAPH, likelihood="pseudo")
+    values = {"x": MAP, "w": COUPLING}[name][::-1]
+    for starts in ({name: values}, [{name: values}]):
+        with pytest.raises(ValueError, match=rf"initvals: {name}: its labels .* in another order"):
+            pmrf.sample(
+                2, chains=1, model=model, store=tmp_path / "run", initvals=starts, progressbar=False
+            )
