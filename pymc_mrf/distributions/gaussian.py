@@ -37,7 +37,8 @@ class GaussianMRF(ContinuousField):
         ``intercept + z[:, None] * slope``.
     graph : networkx.Graph or PairwiseGraph
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
-        Measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN and cells
+        Measurements, columns in node order, or found by the names of the nodes, as are the entries of a
+        series (d,) that is labelled by them. Masked cells, NaN and cells
         of tables without a value are missing: `GaussianGibbs` draws them. There may be fewer rows than
         nodes.
     columns : sequence, optional

@@ -198,7 +198,8 @@ class AgreementMRF(MarkovRandomField):
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
         `observed` may be a table as well, of pandas, polars, pyarrow or xarray: its columns are found by the
         names of the nodes, those of ``columns=[...]`` instead if it is given, and cells without a value are
-        missing (`prepare` has all rules).
+        missing (`prepare` has all rules). A series, or a DataArray of one dimension, that is labelled by the
+        nodes is one row, such as a map.
 
         ``weights`` (n,), whole numbers: how many observations each row of `observed` (n, d) stands for, as in
         a table of frequencies. The model has the rows so often, in their order: parameters that differ

@@ -188,9 +188,9 @@ class SpikeAndSlab(EntriesPrior):
 
     def __new__(cls, name, p, *args, **kwargs):
         """Register the variable with the model on the context stack."""
-        if kwargs.get("blocks") is None:
-            check_entry_labels(p, f"{name}: p", kwargs.get("dims"))
-        elif kwargs.get("dims") is None:
+        has_blocks = kwargs.get("blocks") is not None
+        check_entry_labels(p, f"{name}: p", "edge" if has_blocks else kwargs.get("dims"))
+        if has_blocks and kwargs.get("dims") is None:
             kwargs.setdefault("shape", sum(_sizes(kwargs["blocks"])))
         rv = super().__new__(cls, name, p, *args, **kwargs)
         own = pm.modelcontext(None).named_vars_to_dims.get(rv.name)

@@ -115,6 +115,14 @@ TAKES = {
         in_model(lambda v: pmrf.SpikeAndSlab("w", v / 2, pm.Normal.dist(0, 1), dims="edge")),
         COUPLING,
     ),
+    "p of blocks": (
+        in_model(lambda v: pmrf.SpikeAndSlab("w", v / 2, pm.Normal.dist(0, 1), blocks=[2, 1, 1, 4])),
+        COUPLING,
+    ),
+    "p of a network": (
+        lambda v: pmrf.network_model(TABLE[[*"abc"]].reset_index(drop=True), prior_inclusion=v),
+        pd.Series([0.2, 0.3, 0.4], ["a--b", "a--c", "b--c"]),
+    ),
     "start of weights": (
         in_model(lambda v: pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), dims="edge", initval=v)),
         COUPLING,
