@@ -8,7 +8,7 @@ import numpy as np
 from pytensor.graph.basic import Variable
 from pytensor.tensor.type import TensorType
 
-from pymc_mrf.checks import check_labels
+from pymc_mrf.checks import axes_of_values, check_labels
 
 
 def complete_values(dtype: str, shape: tuple, nodes: Sequence) -> TensorType:
@@ -36,5 +36,6 @@ def _filter_complete(
                 f"NaN, the first at [{first}]; pm.observe and pm.do take values for all cells: declare "
                 "the field with observed=numpy.ma.masked_array(x, mask) instead"
             )
-        other = values if isinstance(other, np.ma.MaskedArray) else np.asarray(other)
+        if isinstance(other, np.ma.MaskedArray) or axes_of_values(other, ""):
+            other = np.asarray(values)
     return TensorType.filter_variable(kind, other, allow_convert)
