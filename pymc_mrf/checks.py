@@ -180,34 +180,52 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def check_labels(values: Any, labels: Sequence, name: str, what: str, axis: int = -1) -> None:
-    """Refuse a table or labelled array that names the nodes or edges of the graph in another order.
+def check_labels(
+    values: Any, labels: Sequence, name: str, what: str, axis: int = -1, *, own_names: bool = False
+) -> None:
+    """Refuse a table or labelled array with other labels than the nodes or edges of the graph, in order.
 
-    Data go by position. Where the labels of the data (columns of a data frame, index of a series,
-    coordinates of a DataArray) are other names altogether, or the numbers 0, 1, ... of an axis without
-    names, they say nothing about the graph and pass.
+    Values go by position. The numbers 0, 1, ... of an axis without names say nothing of the graph and pass.
+    Numbers and their texts are the same, and so are an edge "u--v" and the pair (u, v).
 
     Parameters
     ----------
     values : any
+        The columns of a data frame, the index of a series and the coordinates of a DataArray are labels.
     labels : sequence of hashable
         Of the graph.
     name : str
-    what : {"node", "edge"}
-    axis : {-1, -2}
-        Axis of the nodes or edges.
+    what : str
+        What they are: "node", "edge", or other units of a field.
+    axis : int
+        Axis of the nodes or edges, from the end.
+    own_names : bool
+        Whether names none of which the graph has pass, as those of a model's own coordinates.
 
     Raises
     ------
     ValueError
-        If the labels are those of the graph in another order, or only some of them are.
+        If the labels are those of the graph in another order, or others.
     """
     axes = axes_of_values(values, name)
     if len(axes) < -axis or not axes[axis]:
         return
     [found] = axes[axis]
-    if found.labels is not None:
-        _compare_labels(found.labels, list(labels), name, what, _in_order(values, found.dim, axis, name))
+    if found.labels is None or (own_names and not set(found.labels) & set(labels)):
+        return
+    _compare_labels(found.labels, list(labels), name, what, _in_order(values, found.dim, axis, name))
+
+
+def check_same_labels(a: Any, b: Any, name: str, other: str) -> None:
+    """Refuse two vectors that are compared by position, but whose labels are not the same, in order."""
+    first, second = (axes_of_values(values, which) for values, which in ((a, name), (b, other)))
+    if first and second and first[-1] and second[-1]:
+        left, right = first[-1][0].labels, second[-1][0].labels
+        if left is not None and right is not None and list(map(str, left)) != list(map(str, right)):
+            raise ValueError(
+                f"{name} and {other} have other labels or sizes, beginning {left[0]!r} and {right[0]!r}; put "
+                "them in one order, or give plain arrays in the same order"
+            )
 
 
 def _in_order(values: Any, dim: str, axis: int, name: str) -> str:
@@ -221,24 +239,37 @@ def _in_order(values: Any, dim: str, axis: int, name: str) -> str:
 
 
 def _compare_labels(given: list, wanted: list, name: str, what: str, select: str) -> None:
-    """Refuse labels that are those of the graph in another order, or only in part; `select` is the remedy."""
-    if given == wanted or not set(given) & set(wanted):
+    """Refuse labels that are not those of the graph in its order; `select` is the remedy."""
+    texts, own = ([_text(label, what) for label in labels] for labels in (given, wanted))
+    if texts == own:
         return
-    if set(given) == set(wanted) and len(given) == len(wanted):
+    if set(texts) == set(own) and len(texts) == len(own):
         raise ValueError(
             f"{name}: its labels are the {what}s of the graph in another order, beginning "
             f"{', '.join(map(repr, given[:3]))} instead of {', '.join(map(repr, wanted[:3]))}; use {select}"
         )
     if given == list(range(len(given))):
         return
-    strange = [label for label in given if label not in set(wanted)]
-    absent = [label for label in wanted if label not in set(given)]
+    strange = [label for label, text in zip(given, texts, strict=True) if text not in set(own)]
+    absent = [label for label, text in zip(wanted, own, strict=True) if text not in set(texts)]
     told = "names a label twice"
     if strange:
         told = f"has {strange[0]!r}, which is no {what} of the graph"
     elif absent:
         told = f"lacks {absent[0]!r}, a {what} of the graph"
+    if len(strange) == len(given):
+        raise ValueError(
+            f"{name} {told}, such as {wanted[0]!r}: label it by these, or, if it is in their order, use "
+            f"numpy.asarray({name.split(': ')[-1]}), which goes by position"
+        )
     raise ValueError(f"{name} {told}; use {select}, one entry for each {what} of the graph")
+
+
+def _text(label: Any, what: str) -> str:
+    """Text of a label; that of an edge given as the pair of its nodes."""
+    if what == "edge" and isinstance(label, tuple) and len(label) == 2:
+        return "--".join(map(str, label))
+    return str(label)
 
 
 class Axis(NamedTuple):

@@ -53,6 +53,10 @@ def test_numbers_in_any_wrapping():
             pd.DataFrame([[0, 1, 1, 1]], columns=["id", *"abc"]),
             "x has 'id', which is no node of the graph",
         ),
+        (
+            pd.DataFrame([[0, 1, 1]], columns=list("xyz")),
+            r"x has 'x', which is no node of the graph, such as 'a': .* numpy.asarray\(x\)",
+        ),
         (pd.DataFrame([[0, 1]], columns=list("ab")), "x lacks 'c', a node of the graph"),
         (pd.DataFrame([[0, 1, 1]], columns=list("aab")), "x lacks 'c'"),
         (pd.DataFrame([[0, 1, 1, 1]], columns=list("abca")), "x names a label twice"),
@@ -70,9 +74,13 @@ def test_labels_that_disagree_with_the_graph(values, message):
 
 def test_labels_that_agree_or_say_nothing():
     frame = pd.DataFrame([[0, 1, 1]])
-    for values in (frame, frame.set_axis(list("abc"), axis=1), frame.set_axis(list("xyz"), axis=1)):
+    for values in (frame, frame.set_axis(list("abc"), axis=1)):
         checks.check_labels(values, "abc", "x", "node")
     checks.check_labels(frame, (1, 2, 3), "x", "node")  # columns without names
+    checks.check_labels(frame.set_axis(list("123"), axis=1), (1, 2, 3), "x", "node")
+    checks.check_labels(frame.set_axis(list("xyz"), axis=1), "abc", "x", "node", own_names=True)
+    pairs = pd.Series([0, 1], index=[("a", "b"), ("b", "c")])
+    checks.check_labels(pairs, ["a--b", "b--c"], "x", "edge")
     checks.check_labels(xr.DataArray([0, 1, 1]), "abc", "x", "node")
     checks.check_labels(pm.math.constant(1.0), "abc", "x", "node")
 

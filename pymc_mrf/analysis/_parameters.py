@@ -125,7 +125,7 @@ def _per_item(values: Any, labels: Sequence, dim: str, name: str) -> xr.DataArra
     """Return float values, one per label along the last dimension, which is renamed to `dim`."""
     size = len(labels)
     if dim == "node" or not isinstance(values, xr.DataArray):  # `check_edge_labels` is for the others
-        check_labels(values, labels, name, dim)
+        check_labels(values, labels, name, dim, own_names=isinstance(values, xr.DataArray))
     if not isinstance(values, xr.DataArray):
         try:
             values = np.asarray(values)
@@ -157,7 +157,8 @@ def _per_node(values: Any, kind: Family, graph: PairwiseGraph) -> xr.DataArray:
     """Return float values with last dimensions "node" and, if the family has state axes, "state"."""
     if not kind.node_axes:
         return _per_item(values, graph.nodes, "node", "node")
-    check_labels(values, graph.nodes, "node", "node", axis=-2)
+    own_names = isinstance(values, xr.DataArray)
+    check_labels(values, graph.nodes, "node", "node", axis=-2, own_names=own_names)
     shape = kind.node_shape(graph.n_nodes)
     if not isinstance(values, xr.DataArray):
         values = numeric_array(values, "node", "iuf")

@@ -322,7 +322,7 @@ def of_nodes(values: Mapping, nodes: Sequence[Hashable], name: str, what: str) -
 def node_draws(idata: Any, var_name: str, graph: Any, group: str, argument: str) -> xr.DataArray:
     """Return the variable with dims ("chain", "draw", node), one value per node; `argument` names it."""
     values = sampled_vector(idata, var_name, group)
-    check_labels(values, graph.nodes, var_name, "node")
+    check_labels(values, graph.nodes, var_name, "node", own_names=True)
     if values.shape[-1] != graph.n_nodes:
         raise ValueError(
             f"{argument}={var_name!r} has {values.shape[-1]} entries but the graph has {graph.n_nodes} "

@@ -17,7 +17,7 @@ from pymc_mrf.analysis._posterior import (
     sampled_vector,
 )
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
-from pymc_mrf.checks import check_entries, check_labels, number, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, check_same_labels, number, numeric_array
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -253,6 +253,7 @@ def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:
                 f"inclusion and truth have other labels or sizes ({dict(inclusion.sizes)} and "
                 f"{dict(truth.sizes)}); put them in one order, or give plain arrays in the same order"
             ) from error
+    check_same_labels(inclusion, truth, "inclusion", "truth")
     p, present = np.asarray(inclusion), np.asarray(truth)
     for name, array in (("inclusion", p), ("truth", present)):
         if array.ndim != 1:
@@ -308,8 +309,8 @@ def _prior_inclusion(prior: Any, values: xr.DataArray) -> xr.DataArray:
     """One prior probability per edge, with the coordinates of the variable."""
     dim = values.dims[-1]
     edges = values.isel(chain=0, draw=0, drop=True)
+    check_labels(prior, edges[dim].values.tolist(), "prior_inclusion", "edge")
     if isinstance(prior, xr.DataArray):
-        check_labels(prior, edges[dim].values.tolist(), "prior_inclusion", "edge")
         try:
             _, prior = xr.align(edges, prior, join="exact")
         except ValueError as error:

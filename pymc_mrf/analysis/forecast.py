@@ -51,7 +51,9 @@ def forecast(
     -------
     xarray.DataArray
         States with the dimensions ("chain", "draw", "series", "ahead", "node"); "ahead" counts from 1. Of a
-        table of ordered categories these are their places, 0, 1, ...
+        table of ordered categories these are their places, 0, 1, ... Series
+        that several columns make are texts such as "anna, 3"; those of fewer rows than the largest lag are
+        not there.
 
     Raises
     ------
@@ -74,9 +76,9 @@ def forecast(
     n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
     name, node = field_in_time(model, var_name)
     op: KineticRV = node.op
-    labels, most = list(op.rows.places), max(op.graph.lags)
-    last = np.array([rows[-most:] for rows in op.rows.places.values()])  # (S, most)
-    n_series = len(labels)
+    most = max(op.graph.lags)
+    places = {label: rows[-most:] for label, rows in op.rows.places.items() if len(rows) >= most}
+    last, n_series = np.array(list(places.values())), len(places)  # (S, most)
     place = np.arange(n_series * (most + n_rows)).reshape(n_series, -1)
     ahead = place[:, most:].T.ravel()
     windows = np.stack([ahead - lag for lag in (0, *op.graph.lags)], axis=1)
@@ -99,7 +101,7 @@ def forecast(
         out[s] = op.decode(x[place[:, most:]])
     coords = {
         **{dim: checked_group(idata, group)[dim] for dim in SAMPLE_DIMS},
-        "series": labels,
+        "series": [", ".join(map(str, v)) if isinstance(v, tuple) else v for v in places],
         "ahead": np.arange(1, n_rows + 1),
         "node": node_labels(op.graph),
     }

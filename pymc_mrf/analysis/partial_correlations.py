@@ -77,7 +77,7 @@ def partial_correlations(
     name = diagonal if isinstance(diagonal, str) else "diagonal"
     if isinstance(diagonal, str):
         values = sampled_variable(idata, diagonal, group)
-        check_labels(values, graph.nodes, name, "node")
+        check_labels(values, graph.nodes, name, "node", own_names=True)
         numbers = values.transpose(*SAMPLE_DIMS, ...).values
     else:
         check_labels(diagonal, graph.nodes, name, "node")

@@ -161,7 +161,8 @@ def _rows_of(
 ) -> xr.DataArray:
     """Values of a field of the nodes of a graph, as of `field_rows`."""
     values = field_rows(idata, var_name, group, of_states=of_states)
-    check_labels(group_variable(idata, var_name, group), coords(graph)["node"], var_name, "node")
+    given, labels = group_variable(idata, var_name, group), coords(graph)["node"]
+    check_labels(given, labels, var_name, "node", own_names=True)
     if values.sizes["node"] != graph.n_nodes:
         raise ValueError(
             f"{var_name} has {values.sizes['node']} nodes but the graph has {graph.n_nodes}"

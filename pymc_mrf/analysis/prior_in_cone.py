@@ -92,6 +92,12 @@ def _step_without_data(model: Any) -> tuple[Any, dict[str, str]]:
     from pymc_mrf.steps.edges.edge_target import biases_of_fields, is_spike_and_slab
 
     sparse = [rv for rv in model.free_RVs if is_spike_and_slab(rv) and "gaussian" in likelihoods_fed(rv)]
+    mixed = [v for rv in model.free_RVs for v in likelihoods_fed(rv) if v.startswith("mixed-")]
+    if not sparse and mixed:
+        raise ValueError(
+            "the fields of the model are MixedMRF, of which this does not draw: give prior probabilities of "
+            "edges as `prior_inclusion`; with one measurement at most they are those of the SpikeAndSlab"
+        )
     if not sparse:
         raise ValueError(
             "the model has no SpikeAndSlab that is the weight of a GaussianMRF: other priors are not cut, "

@@ -1,6 +1,7 @@
 """Warnings of columns of the data that leave parameters of a field to the prior."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -8,6 +9,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.symbolic_tables import strip_views
+from pymc_mrf.graph.lagged import LaggedGraph
 
 FEWEST_ROWS = 10  # in fewer, a column is constant by chance
 
@@ -32,6 +34,54 @@ def warn_of_states(node, x: np.ma.MaskedArray, name: str) -> None:
         )  # fmt: skip
     elif family.node_parameter is not None and _has_own_parameters(node, node.op.dist_params(node)):
         warn_of_constant_columns(x.reshape(-1, x.shape[-1]), node.op.graph.nodes, name)
+
+
+def warn_of_edges(node, observed: Any, name: str) -> None:
+    """Warn of free parameters of edges that do not exist, or both nodes of which no row shows.
+
+    `observed` (..., d) are all cells, masked where they are missing; None of a hidden field.
+    """
+    graph, model = node.op.graph, pm.modelcontext(None)
+    edge = node.op.dist_params(node)[:1]
+    reached = set(ancestors(model.replace_rvs_by_values(edge)))
+    free = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    if not free:
+        return
+    if not graph.n_edges:
+        warn_user(
+            f"{name}: the graph has no edges, so that nothing is learnt here of {_listed(free)}, whose "
+            "posterior is the prior: give the neighbours of nodes, or leave these parameters out"
+        )
+        return
+    if not np.ma.is_masked(observed):
+        return
+    seen = ~np.ma.getmaskarray(observed).reshape(-1, graph.n_nodes)
+    left = _never_seen(seen, node.op)
+    is_all = len(left) == graph.n_edges
+    if is_all or (len(left) and len(seen) >= FEWEST_ROWS and _has_own_parameters(node, edge)):
+        labels = list(graph.edge_labels)
+        of = "any edge" if is_all else _listed([labels[e] for e in left.tolist()])
+        warn_user(
+            f"{name}: no row shows both nodes of {of}: little but the prior, and what other nodes tell, says "
+            f"what {_listed(free)} is there; leave nodes with hardly any data out"
+        )
+
+
+def _never_seen(seen: np.ndarray, op: Any) -> np.ndarray:
+    """Edges, by number, of which no row has both nodes; `seen` (n, d) says which cells are known.
+
+    The source of an arrow is in the row that its lag is earlier.
+    """
+    graph, left = op.graph, np.arange(op.graph.n_edges)
+    is_lagged = isinstance(graph, LaggedGraph)
+    windows = op.rows.windows if is_lagged else np.arange(len(seen))[:, None]
+    lag_of = graph.lag_of if is_lagged else np.zeros(graph.n_edges, dtype=np.int64)
+    for rows in windows:
+        u, v = graph.edges[left].T
+        left = left[~(seen[rows[lag_of[left]], u] & seen[rows[0], v])]
+        if not len(left):
+            break
+    return left
 
 
 def warn_of_answers(node, x: np.ma.MaskedArray, name: str) -> None:

@@ -19,6 +19,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Discrete, _support_point
 from pymc.logprob.abstract import _logprob
 
+from pymc_mrf.checks import check_labels
 from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
 from pymc_mrf.distributions.dirichlet_process import LabelsRV, TieCounts
@@ -178,6 +179,7 @@ def same_community(labels: Any, graph: Any) -> Any:
         If there is not one label for each node.
     """
     graph = as_directed_or_not(graph)
+    check_labels(labels, graph.nodes, "labels", "node")
     labels = pt.as_tensor_variable(labels)
     if labels.type.ndim != 1 or labels.type.shape[0] not in (None, graph.n_nodes):
         raise ValueError(

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Continuous, Distribution, SymbolicRandomVariable
 from pymc.distributions.shape_utils import rv_size_is_none
@@ -11,6 +12,7 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.utils import normalize_size_param
 
+from pymc_mrf.checks import axes_of_values, check_labels
 from pymc_mrf.distributions.arguments import (
     check_observed_entries,
     entries_of_dims,
@@ -96,6 +98,18 @@ class EntriesRV(SymbolicRandomVariable):
         return (*batch, self.n), *(inputs[i] for i in positions)
 
 
+def check_entry_labels(values: Any, name: str, dims: Any) -> None:
+    """Refuse a vector with labels that are not the coordinates of the last of `dims`, which are of edges."""
+    axes = axes_of_values(values, name)
+    if not axes or not axes[-1]:
+        return
+    *_, dim = (dims,) if isinstance(dims, str | None) else dims
+    own, what = pm.modelcontext(None).coords.get(dim), "edge"
+    if own is None:
+        own, what = range(axes[-1][0].length or 0), "entry"
+    check_labels(values, own, name, what)
+
+
 class KnownLength(Distribution):
     """Registers vectors whose length is known from `shape` or `dims`, before anything is made of them."""
 
@@ -104,6 +118,8 @@ class KnownLength(Distribution):
         if shape is None and dims is not None:
             shape = entries_of_dims(dims, name)
         if shape is not None:
+            for given in ("observed", "initval"):
+                check_entry_labels(kwargs.get(given), f"{name}: {given}", dims)
             check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
         return super().__new__(cls, name, *args, dims=dims, shape=shape, **kwargs)
 

@@ -1,5 +1,6 @@
 """The random variable behind a factor graph: its parameter is all log tables, one after the other."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Never
@@ -72,6 +73,11 @@ class FactorGraphRV(UndirectedFieldRV):
     def n_variables(self) -> int:
         """Number of variables d."""
         return self.graph.n_variables
+
+    @property
+    def node_labels(self) -> Sequence:
+        """Numbers of the variables."""
+        return range(self.graph.n_variables)
 
     @property
     def tree(self) -> JunctionTree:

@@ -12,15 +12,16 @@ from pymc.distributions.shape_utils import convert_dims
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_option, numeric_array, whole_number
+from pymc_mrf.checks import axes_of_values, check_labels, check_option, numeric_array, whole_number
 from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.column_warnings import warn_of_edges
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.table_columns import Answers, is_labelled_otherwise
+from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -61,15 +62,34 @@ def read_observed(
         return observed
     answers = read(observed, name=f"{name}: observed", columns=columns)
     if answers is not None:
+        is_row = getattr(observed, "ndim", 2) == 1
         observed = answers.values
         if answers.is_missing.any():
             observed = np.ma.masked_array(answers.values, answers.is_missing)
-        if is_labelled_otherwise(weights, answers.rows):
-            raise ValueError(
-                f"{name}: the rows of weights are labelled otherwise than those of `observed`: use "
-                "weights.loc[table.index], or weights.to_numpy(), which goes by position"
-            )
+        observed = observed[0] if is_row else observed
+    check_row_labels(weights, answers, f"{name}: weights")
     return observed if weights is None else repeat_rows(observed, weights, name)
+
+
+def check_parameter_rows(parameters: Sequence, observed: Any, nodes: Sequence, name: str) -> None:
+    """Refuse tables of parameters with rows that are labelled otherwise than those of the table `observed`.
+
+    A table of which the rows are nodes, or are only numbered, has other rows.
+    """
+    table = as_table(observed)
+    if table is None:
+        return
+    for values in parameters:
+        axes = axes_of_values(values, name)
+        labels = axes[-2][0].labels if len(axes) > 1 and axes[-2] else None
+        if labels is None or len(labels) != len(table.rows) or labels == list(range(len(labels))):
+            continue
+        if labels != table.rows and set(map(str, labels)) != set(map(str, nodes)):
+            raise ValueError(
+                f"{name}: the rows of a parameter are labelled otherwise than those of `observed`, beginning "
+                f"{labels[0]!r} instead of {table.rows[0]!r}: use its .loc[table.index], or .to_numpy(), "
+                "which goes by position"
+            )
 
 
 def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
@@ -251,6 +271,8 @@ class RegisteredField:
                 "do not take: give all rows as `observed`; equal rows cost little under the exact likelihood"
             )
         observed = kwargs.get("observed")
+        if (graph := kwargs.get("graph")) is not None:
+            check_labels(kwargs.get("initval"), graph.nodes, f"{name}: initval", "node")
         if isinstance(observed, np.ma.MaskedArray) and np.ma.getmaskarray(observed).any():
             rv = cls._partly(name, *args, **kwargs)
         else:
@@ -260,6 +282,8 @@ class RegisteredField:
         mark_observed(model[rv.name], model)
         if record is not None:
             model[rv.name].tag.mrf_table = record
+        if graph is not None:
+            warn_of_edges(registered_node(rv), observed, name)
         return rv
 
     @classmethod

@@ -48,11 +48,12 @@ def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGrap
     """Symbolic edge parameters (..., r), numbers checked."""
     name = family.edge_parameter
     labels, role = family.axis_labels(graph), "entry" if family.has_blocks else "edge"
-    check_labels(value, labels[role], name, role)
+    check_labels(value, labels[role], name, role, own_names=True)  # others may be those of another axis
     symbolic, numbers, axes = named_parameter(value, 1, name)
     check_numbers(numbers, family, name)
     is_matrix = family.has_blocks and symbolic.type.ndim == 2
     check_axes(axes[:1] if is_matrix else axes, ["edge" if is_matrix else role], labels, name)
+    check_labels(value, labels[role], name, role)
     if family.has_blocks:
         return by_blocks(symbolic, family.block_sizes(graph.edges), name)
     return by_unit(symbolic, graph.n_edges, name, "edge")
@@ -61,7 +62,7 @@ def edge_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGrap
 def node_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGraph, name: str):
     """Symbolic node parameters (..., d), or (..., d, q) with a state axis, called `name`, numbers checked."""
     d, n_axes = graph.n_nodes, 1 + family.node_axes
-    check_labels(value, graph.nodes, name, "node", axis=-n_axes)
+    check_labels(value, graph.nodes, name, "node", axis=-n_axes, own_names=True)
     symbolic, numbers, axes = named_parameter(value, n_axes, name)
     if family.node_axes and numbers is not None and np.shape(numbers)[-2:] == family.node_shape(d):
         # entries of states that a node does not have mean nothing, such as the NaN of `fit`
@@ -69,6 +70,7 @@ def node_parameter(value: Any, family: Family, graph: PairwiseGraph | LaggedGrap
         symbolic = pt.as_tensor(numbers)
     check_numbers(numbers, family, name)
     check_axes(axes, ["node", "state"][:n_axes], family.axis_labels(graph), name)
+    check_labels(value, graph.nodes, name, "node", axis=-n_axes)
     if family.node_axes:
         return by_node_and_state(symbolic, d, len(family.node_basis), name, axes)
     return by_unit(symbolic, d, name, "node")

@@ -1,6 +1,7 @@
 """What all random variables behind fields say of themselves."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,7 @@ from pytensor.graph.basic import Apply
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaRV
-from pymc_mrf.distributions.states_type import StatesType
+from pymc_mrf.distributions.states_type import complete_values
 from pymc_mrf.fields.family import Family
 
 DRAW_SWEEPS = 100
@@ -32,6 +33,11 @@ class FieldRV(NumbaRV, RandomVariable):
     def n_variables(self) -> int:
         """Number of variables d, the nodes of the graph."""
         return self.graph.n_nodes
+
+    @property
+    def node_labels(self) -> Sequence:
+        """Labels of the variables."""
+        return self.graph.nodes
 
     @property
     @abstractmethod
@@ -65,6 +71,14 @@ class FieldRV(NumbaRV, RandomVariable):
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Parameters of the edges and, if there are any, of the nodes, as the engines of steps take them."""
         return list(self.dist_params(node))
+
+    def make_node(self, rng, size, *dist_params):
+        """Build the node; its output refuses missing values."""
+        node = super().make_node(rng, size, *dist_params)
+        rng, x = (output.type for output in node.outputs)
+        return Apply(
+            node.op, node.inputs, [rng(), complete_values(x.dtype, x.shape, self.node_labels)()]
+        )
 
     def _supp_shape_from_params(self, dist_params, param_shapes=None):
         return (pt.as_tensor(self.n_variables, dtype="int64"),)
@@ -102,12 +116,6 @@ class DiscreteFieldRV(FieldRV):
     @abstractmethod
     def check(self, logp, parameters):
         """`logp`, if the parameters are in their domain; symbolic."""
-
-    def make_node(self, rng, size, *dist_params):
-        """Build the node; its output has a type of its own."""
-        node = super().make_node(rng, size, *dist_params)
-        rng, x = (output.type for output in node.outputs)
-        return Apply(node.op, node.inputs, [rng(), StatesType(x.dtype, x.shape)()])
 
 
 def node_table_filler(family: Family, d: int):

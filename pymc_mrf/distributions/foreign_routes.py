@@ -49,6 +49,12 @@ class HiddenStates(Guarded, Op):
         "out. Let pm.sample() choose the step, or pass pymc_mrf.TreeGibbs"
     )
 
+    held = (
+        "pm.find_MAP holds the states of a hidden field, or of missing cells of an observed one, at their "
+        "start, all in the first state, and what it finds is no mode of the model: use pm.sample(), or give "
+        "the states that are to be held, pm.find_MAP(initvals={...}), start= before PyMC 6.4"
+    )
+
     def make_node(self, x):
         """Build the node."""
         return Apply(self, [x], [x.type()])
@@ -85,6 +91,20 @@ def moved_by_others() -> set[str]:
     return set()
 
 
+def held_by_find_map() -> set[str]:
+    """Names of the discrete variables that pm.find_MAP, where it compiles now, holds at PyMC's own start."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code is not pm.find_MAP.__code__:
+        frame = frame.f_back
+    if frame is None:
+        return set()
+    options = frame.f_locals
+    options = {**options, **(options.get("kwargs") or {}), **(options.get("optimizer_kwargs") or {})}
+    given = [options[name] for name in ("initvals", "start") if isinstance(options.get(name), dict)]
+    known = {getattr(key, "name", key) for values in given for key in values}
+    return {v.name for v in pm.modelcontext(options.get("model")).discrete_value_vars} - known
+
+
 class RefuseForeignRoutes(GraphRewriter):
     """Raises an error if a guarded Op depends on what PyMC's routes move; takes `HiddenStates` out."""
 
@@ -93,11 +113,14 @@ class RefuseForeignRoutes(GraphRewriter):
         guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
         names = {JOINED, *moved_by_others()} if guarded else set()
         moved = {v for v in fgraph.inputs if v.name in names}
+        held = held_by_find_map() if guarded else set()
         for node in guarded:
             op = getattr(node.op, "core_op", node.op)
             if moved and not moved.isdisjoint(ancestors(node.inputs)):
                 raise MeaninglessDensityError(op.immovable)
             if isinstance(op, HiddenStates):
+                if held and not held.isdisjoint(v.name for v in ancestors(node.inputs)):
+                    raise MeaninglessDensityError(op.held)
                 fgraph.replace(node.outputs[0], node.inputs[0])
 
 

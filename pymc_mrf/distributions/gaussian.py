@@ -8,7 +8,7 @@ from pymc_mrf.distributions.continuous_field import (
     measured_values,
     positive_scale,
 )
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
+from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
@@ -48,7 +48,8 @@ class GaussianMRF(ContinuousField):
         the columns, so that one slab for all edges means the same; 1 by default. Means, data and draws stay
         in the units of the measurements; weights and diagonal are those of the scaled ones.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
-        Measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN and cells
+        Measurements, columns in node order, or found by the names of the nodes, as are the entries of a
+        series (d,) that is labelled by them. Masked cells, NaN and cells
         of tables without a value are missing: `GaussianGibbs` draws them. There may be fewer rows than
         nodes.
     columns : sequence, optional
@@ -115,6 +116,7 @@ class GaussianMRF(ContinuousField):
     def __new__(cls, name, *args, graph=None, observed=None, columns=None, weights=None, **kwargs):
         """Register the field with the model on the context stack, after checking the data."""
         graph = given_graph(graph, f"{cls.__name__} {name!r}")
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         record = kinds_of_measurements(graph.nodes)
         if as_table(observed) is not None:
             kwargs.setdefault("record", record)

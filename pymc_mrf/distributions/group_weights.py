@@ -9,7 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import numeric_array, repeated, sequence, warn_user
+from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab, SpikeAndSlabRV, check_probabilities
 
@@ -234,6 +234,7 @@ def _add_groups(model: pm.Model, name: str, labels: list, contrasts: np.ndarray)
 
 def _checked(contrasts: Any, labels: list) -> np.ndarray:
     """Contrasts as an array of floats, one row for each group."""
+    check_labels(contrasts, labels, "contrasts", "group", axis=-2)
     found = numeric_array(contrasts, "contrasts", "iuf").astype(np.float64)
     if found.ndim != 2 or len(found) != len(labels) or not found.shape[1]:
         raise ValueError(

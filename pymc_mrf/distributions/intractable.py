@@ -56,7 +56,9 @@ class IntractableLogPartition(NumbaOp, Guarded, Op):
 
     def pullback(self, inputs, outputs, cotangents):
         """Refuse: a null gradient, never a disconnected one."""
-        return [
-            grad_undefined(self, i, x, "the partition function of this field is intractable")
-            for i, x in enumerate(inputs)
-        ]
+        why = (
+            "the partition function of this field is intractable, so that NUTS and pm.fit have no gradient "
+            'in its parameters: let pm.sample() choose a step, or declare the field with likelihood="exact" '
+            'or "pseudo"'
+        )
+        return [grad_undefined(self, i, x, why) for i, x in enumerate(inputs)]

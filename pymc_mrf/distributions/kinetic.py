@@ -17,6 +17,7 @@ from pymc_mrf.distributions.column_warnings import warn_of_states
 from pymc_mrf.distributions.field import (
     DiscreteField,
     check_lengths,
+    check_parameter_rows,
     check_states,
     latent_if_all_missing,
     read_observed,
@@ -32,7 +33,7 @@ from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_table
+from pymc_mrf.fields.table_columns import Table, as_table, check_row_labels
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
 
@@ -73,14 +74,17 @@ class KineticMRF(DiscreteField):
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional
         Of the ordinal family, as for `OrdinalMRF`.
-    series : (T,) labels, or str, optional
+    series : (T,) or (T, k) labels, str, or list of str, optional
         Which series, such as a person, each row belongs to, or the column of `observed` that tells, of a
-        DataArray the coordinate of its rows: no row depends on one of another series. Rows of a series are in
-        their order.
+        DataArray the coordinate of its rows: no row depends on one of another series. Several columns make
+        one together, such as ``["person", "day"]`` of a diary that is broken by nights. Rows of a series are
+        in their order. Series of no more rows than the largest lag have no row with a past: a warning counts
+        them, and nothing is learnt from them, links within rows included.
     time : (T,) whole numbers, or str, optional
-        Times of the rows of each series, or the column that tells, increasing: where they are more than one
-        apart, rows are inserted all of whose cells are missing. Parameters that differ between rows, and
-        dimensions, have these rows as well. Without, rows are one apart.
+        Times of the rows of each series, or the column that tells, increasing. They count intervals: where
+        rows are more than one apart, rows are inserted all of whose cells are missing. Parameters that differ
+        between rows, and dimensions, have these rows as well. If all times of a series are multiples of 2
+        apart, 2 is the interval, and so on, with a warning. Without, rows are one apart.
     weights : (T,) whole numbers, or str, optional
         How many observations each row stands for, given the rows before, or the column that tells.
         Pointwise log-likelihoods have as many rows. Rows with another weight than 1, and those on which they
@@ -95,14 +99,15 @@ class KineticMRF(DiscreteField):
     Raises
     ------
     ValueError
-        If the graph is undirected, graph, data and parameters do not fit together, a series has no row with
+        If the graph is undirected, graph, data and parameters do not fit together, no series has a row with
         a past, times of a series do not increase, labels or weights do not match the rows, or cells are
         missing where weights are not 1.
 
     Warns
     -----
     UserWarning
-        If no observation is in one of a node's states, or a node never changes, and the biases are free.
+        If no observation is in one of a node's states, or a node never changes, and the biases are free; if a
+        series is too short, the interval of time is not 1, or more rows are inserted than there are.
 
     Notes
     -----
@@ -162,6 +167,7 @@ class KineticMRF(DiscreteField):
         if family == "ordinal" and n_states is None and observed is not None:
             n_states = one_or_each(count_states(observed, graph.nodes, f"{name}: observed", columns))
         kind = _family(family, n_states, scores, graph)
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         if observed is not None and not isinstance(observed, Variable):
             of_table = kinds_of_answers(observed, graph.nodes, kind, columns, f"{name}: observed")
             kwargs["record"] = of_table
@@ -292,20 +298,48 @@ def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):
 def _column(
     observed: Any, given: Any, columns: Any, graph: LaggedGraph, option: str, name: str
 ) -> tuple[Any, Any]:
-    """Values of `series` or `time` that name a column of the table, and the columns that are nodes."""
-    if not isinstance(given, str):
-        return given, columns
-    if isinstance(observed, xr.DataArray) and given in observed.coords:
-        along = observed.coords[given]
+    """Values of `series`, `time` or `weights`, which may name columns, and the columns that are nodes."""
+    table = as_table(observed)
+    if option == "series" and _are_names(given, observed, table):
+        found = []
+        for label in given:
+            values, columns = _named(observed, table, label, columns, graph, option, name)
+            found.append(values)
+        return list(zip(*found, strict=True)), columns
+    if isinstance(given, str):
+        return _named(observed, table, given, columns, graph, option, name)
+    check_row_labels(given, table, f"{name}: {option}")
+    return given, columns
+
+
+def _are_names(given: Any, observed: Any, table: Table | None) -> bool:
+    """Whether labels of rows are names of columns: a list of texts that is not one label for each row."""
+    if not isinstance(given, list | tuple) or not given or not all(isinstance(v, str) for v in given):
+        return False
+    known = [*(table.names if table else []), *getattr(observed, "coords", [])]
+    return table is not None and (len(given) != len(table.rows) or set(given) <= set(known))
+
+
+def _named(
+    observed: Any,
+    table: Table | None,
+    label: str,
+    columns: Any,
+    graph: LaggedGraph,
+    option: str,
+    name: str,
+) -> tuple[Any, Any]:
+    """Values of a column, or of a coordinate of the rows of a DataArray, and the columns that are nodes."""
+    if isinstance(observed, xr.DataArray) and label in observed.coords:
+        along = observed.coords[label]
         if along.dims == observed.dims[:1]:
             return along.values, columns
-    table = as_table(observed)
-    if table is None or given not in table.names:
+    if table is None or label not in table.names:
         raise ValueError(
-            f"{name}: {option}={given!r} names no column of `observed`, nor a coordinate of its rows: give "
+            f"{name}: {option}={label!r} names no column of `observed`, nor a coordinate of its rows: give "
             "the name of one, or a vector with an entry for each row"
         )
-    found = table.column(table.names.index(given))
+    found = table.column(table.names.index(label))
     values = np.array(
         [None if gone else v for v, gone in zip(found.values, found.is_missing, strict=True)],
         dtype=object if option == "series" else None,

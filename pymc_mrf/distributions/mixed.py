@@ -14,7 +14,13 @@ from pymc_mrf.distributions.continuous_field import (
     measured_values,
     positive_scale,
 )
-from pymc_mrf.distributions.field import check_shape, given_graph, read_observed, registered_node
+from pymc_mrf.distributions.field import (
+    check_parameter_rows,
+    check_shape,
+    given_graph,
+    read_observed,
+    registered_node,
+)
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
@@ -128,6 +134,7 @@ class MixedMRF(ContinuousField):
     ):
         """Register the field with the model on the context stack, after checking the data."""
         graph = _checked_graph(graph, kinds, f"{cls.__name__} {name!r}")
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         if as_table(observed) is not None:
             kwargs.setdefault("record", kinds)
         observed = read_observed(observed, kinds.read, name, columns=columns, weights=weights)
@@ -229,6 +236,7 @@ def _parameter(value, label: str, length: int, unit: str, op: MixedFieldRV, may_
 def _bias(value, op: MixedFieldRV):
     """Symbolic biases (a, K) from that, (1, K), (K,) or a scalar, numbers checked."""
     a, K = len(op.layout.cards), op.layout.features.shape[1]
+    check_labels(value, op.columns.coords(op.graph)["answer"], "bias", "answer", axis=-2)
     symbolic, numbers, _ = named_parameter(value, 2, "bias")
     check_numbers(numbers, GAUSSIAN, "bias")
     shape = symbolic.type.shape

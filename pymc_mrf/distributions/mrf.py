@@ -14,6 +14,7 @@ from pymc_mrf.distributions.field import (
     PAIRWISE_LIKELIHOODS,
     DiscreteField,
     check_likelihood,
+    check_parameter_rows,
     check_shape,
     check_states,
     exact_or_particles,
@@ -69,6 +70,7 @@ class MarkovRandomField(DiscreteField):
         options = {key: kwargs[key] for key in ("n_states",) if key in kwargs}
         family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
+        check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
         if observed is not None and not isinstance(observed, Variable):
             of_table = kinds_of_answers(observed, graph.nodes, family, columns, f"{name}: observed")
             kwargs.setdefault("record", of_table)
@@ -200,7 +202,8 @@ class AgreementMRF(MarkovRandomField):
         cells are declared by a masked array; if all of them are masked, the variable is a latent one.
         `observed` may be a table as well, of pandas, polars, pyarrow or xarray: its columns are found by the
         names of the nodes, those of ``columns=[...]`` instead if it is given, and cells without a value are
-        missing (`prepare` has all rules).
+        missing (`prepare` has all rules). A series, or a DataArray of one dimension, that is labelled by the
+        nodes is one row, such as a map.
 
         ``weights`` (n,), whole numbers: how many observations each row of `observed` (n, d) stands for, as in
         a table of frequencies. The model has the rows so often, in their order: parameters that differ

@@ -24,7 +24,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import find_columns
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_numbered_table, as_table, is_labelled_otherwise
+from pymc_mrf.fields.table_columns import as_numbered_table, as_table, check_row_labels
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -270,11 +270,7 @@ def _given_labels(groups: Any, table: Any) -> list:
     """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
-    if table is not None and is_labelled_otherwise(groups, table.rows):
-        raise ValueError(
-            "groups: its rows are labelled otherwise than those of the table: use groups.loc[table.index], "
-            "or groups.to_numpy(), which goes by position"
-        )
+    check_row_labels(groups, table, "groups", "the table")
     labels = pd.Series(np.asarray(groups))
     is_masked = np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else False
     missing = np.flatnonzero(labels.isna() | is_masked)

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pymc_mrf.checks import check_axes
+import numpy as np
+
+from pymc_mrf.checks import check_axes, check_labels
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.field_parameters import (
     check_numbers,
@@ -103,6 +105,9 @@ class Potts(MarkovRandomField):
 def _coupling(value: Any, family: Family, graph: PairwiseGraph):
     """Symbolic coupling with an edge axis and state axes, and the number of these."""
     r, K = graph.n_edges, family.n_states
+    for axis in (-1, -3):  # of two axes the first may be states
+        if np.ndim(value) == -axis:
+            check_labels(value, graph.edge_labels, "coupling", "edge", axis=axis)
     coupling, numbers, axes = named_parameter(value, 3, "coupling")
     check_numbers(numbers, family, "coupling")
     ndim, shape = coupling.type.ndim, coupling.type.shape

@@ -25,7 +25,7 @@ from pytensor.graph import Op, Variable
 from pymc_mrf.checks import is_integer
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
-from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
+from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV, check_entry_labels
 from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.named_axes import axes_of_variable
 from pymc_mrf.distributions.scalar import ScalarDistribution
@@ -188,7 +188,9 @@ class SpikeAndSlab(EntriesPrior):
 
     def __new__(cls, name, p, *args, **kwargs):
         """Register the variable with the model on the context stack."""
-        if kwargs.get("blocks") is not None and kwargs.get("dims") is None:
+        has_blocks = kwargs.get("blocks") is not None
+        check_entry_labels(p, f"{name}: p", "edge" if has_blocks else kwargs.get("dims"))
+        if has_blocks and kwargs.get("dims") is None:
             kwargs.setdefault("shape", sum(_sizes(kwargs["blocks"])))
         rv = super().__new__(cls, name, p, *args, **kwargs)
         own = pm.modelcontext(None).named_vars_to_dims.get(rv.name)

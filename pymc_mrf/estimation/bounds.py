@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_array_shape, number, numeric_array, warn_user, whole_number
+from pymc_mrf.checks import (
+    check_array_shape,
+    check_labels,
+    number,
+    numeric_array,
+    warn_user,
+    whole_number,
+)
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.spanning_trees import component_of_nodes, tree_edge_probabilities
 from pymc_mrf.graph.structure import as_graph
@@ -158,8 +165,9 @@ def tree_reweighted_bound(
 
 
 def _checked_probabilities(probabilities: Any, field: PairwiseField) -> np.ndarray:
-    ρ = numeric_array(probabilities, "edge_probabilities", "iuf").astype(np.float64)
     graph = field.graph
+    check_labels(probabilities, graph.edge_labels, "edge_probabilities", "edge")
+    ρ = numeric_array(probabilities, "edge_probabilities", "iuf").astype(np.float64)
     check_array_shape(ρ, (graph.n_edges,), "edge_probabilities", "one for each edge")
     if not np.all((ρ > 0) & (ρ <= 1)):
         e = int(np.argmin((ρ > 0) & (ρ <= 1)))

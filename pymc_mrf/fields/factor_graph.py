@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_mrf.checks import check_labels
 from pymc_mrf.fields.belief_propagation import Convergence, factor_belief_propagation
 from pymc_mrf.fields.evidence import Given, absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
@@ -220,6 +221,7 @@ class FactorGraphField(FixedField[FactorMarginals]):
         (...) array
             Minus the sum of all log tables; inf for an impossible configuration.
         """
+        check_labels(x, range(self.graph.n_variables), "x", "variable")
         x = self.check_configurations(x)
         total = np.zeros(x.shape[:-1])
         for scope, table in zip(self.graph.scopes, self.tables, strict=True):

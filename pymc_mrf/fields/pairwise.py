@@ -96,6 +96,8 @@ class PairwiseField(FixedField[Marginals]):
 
     def __post_init__(self) -> None:
         graph = as_graph(self.graph)
+        check_labels(self.node_tables, graph.nodes, "node_tables", "node", axis=-2)
+        check_labels(self.edge_tables, graph.edge_labels, "edge_tables", "edge", axis=-3)
         shape = numeric_array(self.node_tables, "node_tables", "iuf").shape
         if len(shape) != 2 or not 2 <= shape[1] <= 127:
             raise ValueError(

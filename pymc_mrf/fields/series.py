@@ -1,5 +1,6 @@
 """Rows of tables that follow one another in time: which row comes before which, in which series."""
 
+import math
 from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import cached_property
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array
+from pymc_mrf.checks import numeric_array, warn_user
 from pymc_mrf.graph.frozen import Frozen
 
 MOST_MISSING = 100
@@ -98,10 +99,12 @@ def read_order(
     ----------
     n_rows : int
         Rows of the table.
-    series : (n_rows,) labels, optional
-        Which series each row belongs to; rows of a series are in their order, also where others come between.
+    series : (n_rows,) or (n_rows, k) labels, optional
+        Which series each row belongs to, k labels together if there are several; rows of a series are in
+        their order, also where others come between.
     time : (n_rows,) whole numbers, optional
-        Time of each row, by which rows of a series are one apart.
+        Time of each row, by which rows of a series are one apart; the unit is the largest of which all
+        intervals between rows are multiples.
     name : str
         For messages.
 
@@ -117,37 +120,62 @@ def read_order(
     ValueError
         If there is not one label, or one whole number, for each row, times of a series do not increase, or
         nearly all rows would be missing.
+
+    Warns
+    -----
+    UserWarning
+        If the unit of time is not 1, or more rows are missing than there are.
     """
     labels = _labels(series, n_rows, name)
-    times = None if time is None else _times(time, n_rows, name)
+    gaps = _gaps(labels, time, series is not None, name)
     source: list[int] = []
     places: dict[Any, list[int]] = {}
-    last: dict[Any, int] = {}
-    for row, label in enumerate(labels):
+    for row, (label, gap) in enumerate(zip(labels, gaps, strict=True)):
+        if len(source) - row + gap > MOST_MISSING * n_rows:
+            raise ValueError(
+                f"{name}: time {np.asarray(time)[row]}, in row {row}, comes {gap + 1} intervals after that "
+                f"before, and missing rows would be put in, in all more than {MOST_MISSING} for each "
+                "row of the table: count time in intervals between rows, or let another of the `series` "
+                "begin after the gap"
+            )
         own = places.setdefault(label, [])
-        if times is not None:
-            now = int(times[row])
-            if label in last and now <= last[label]:
-                which = "" if series is None else f" of series {label!r}"
-                kind = "occurs twice" if now == last[label] else f"comes after {last[label]}"
-                raise ValueError(
-                    f"{name}: time {now}{which} {kind}, in row {row}: sort the rows of each series by time, "
-                    "with one row for each time, and tell series apart by `series`"
-                )
-            gap = now - last.get(label, now - 1) - 1
-            if len(source) - row + gap > MOST_MISSING * n_rows:
-                raise ValueError(
-                    f"{name}: time {now}, in row {row}, comes {gap + 1} intervals after the row before, and "
-                    f"missing rows would be put in for them, in all more than {MOST_MISSING} for each row of "
-                    "the table: count time in intervals between rows, or let another of the `series` "
-                    "begin after the gap"
-                )
-            own.extend(range(len(source), len(source) + gap))
-            source.extend([-1] * gap)
-            last[label] = now
-        own.append(len(source))
-        source.append(row)
+        own.extend(range(len(source), len(source) + gap + 1))
+        source.extend([-1] * gap + [row])
+    if len(source) > 2 * n_rows:
+        warn_user(
+            f"{name}: time puts {len(source) - n_rows} rows of missing cells between the {n_rows} of the "
+            "table, as most are more than one interval apart: if those are neighbours all the same, number "
+            "the rows of each series 0, 1, 2, ... in `time`, or leave it out"
+        )
     return {label: np.array(own) for label, own in places.items()}, np.array(source)
+
+
+def _gaps(labels: list, time: Any, has_series: bool, name: str) -> list[int]:
+    """Count the rows that are missing before each, none without times."""
+    if time is None:
+        return [0] * len(labels)
+    intervals = [0] * len(labels)
+    last: dict[Any, int] = {}
+    for row, (label, now) in enumerate(
+        zip(labels, _times(time, len(labels), name).tolist(), strict=True)
+    ):
+        intervals[row] = now - last.get(label, now)
+        if label in last and now <= last[label]:
+            which = f" of series {label!r}" if has_series else ""
+            kind = "occurs twice" if now == last[label] else f"comes after {last[label]}"
+            raise ValueError(
+                f"{name}: time {now}{which} {kind}, in row {row}: sort the rows of each series by time, "
+                "with one row for each time, and tell series apart by `series`"
+            )
+        last[label] = now
+    unit = math.gcd(*intervals)
+    if unit > 1:
+        warn_user(
+            f"{name}: all times of a series are multiples of {unit} apart, which is taken for the interval "
+            f"between one row and the next: divide them by {unit} to say so, or put a row of missing cells "
+            "between two others if rows are missing there"
+        )
+    return [max(interval // max(unit, 1) - 1, 0) for interval in intervals]
 
 
 def row_states(cards: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -161,35 +189,53 @@ def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) 
     Raises
     ------
     ValueError
-        If a series is too short to have one.
+        If no series is long enough to have one.
+
+    Warns
+    -----
+    UserWarning
+        If some are not.
     """
-    most, found = max(lags), []
-    for label, own in places.items():
-        if len(own) <= most:
-            which = f"series {label!r}" if len(places) > 1 else "`observed`"
-            rows = "row" if len(own) == 1 else "rows"
-            raise ValueError(
-                f"{name}: {which} has {len(own)} {rows}, but at a lag of {most} the first {most} are given, "
-                f"and none is left to learn from: leave it out, or give at least {most + 1} rows"
-            )
-        found.append(np.stack([own[most - lag : len(own) - lag] for lag in (0, *lags)], axis=1))
+    most = max(lags)
+    short = [label for label, own in places.items() if len(own) <= most]
+    given = f"at a lag of {most} the first {most} of a series are given"
+    if len(short) == len(places):
+        longest = max(map(len, places.values()))
+        which = "no series has more than" if len(places) > 1 else "`observed` has"
+        raise ValueError(
+            f"{name}: {which} {longest} row{'s'[: longest != 1]}, but {given}, and none is left to learn "
+            f"from: give at least {most + 1} rows"
+        )
+    if short:
+        n_rows = sum(len(places[label]) for label in short)
+        warn_user(
+            f"{name}: {len(short)} of the {len(places)} series have no more than {most} "
+            f"row{'s'[: most != 1]}, such as {short[0]!r}; as {given}, nothing is learnt from these {n_rows} "
+            "rows, nor of links within them"
+        )
+    found = [
+        np.stack([own[most - lag : len(own) - lag] for lag in (0, *lags)], axis=1)
+        for own in places.values()
+        if len(own) > most
+    ]
     windows = np.concatenate(found)
     return windows[np.argsort(windows[:, 0])]
 
 
 def _labels(series: Any, n_rows: int, name: str) -> list:
-    """Labels of the rows as a list."""
+    """Labels of the rows as a list, tuples where there are several."""
     if series is None:
         return [0] * n_rows
     labels = np.asarray(series, dtype=object)
-    if labels.shape != (n_rows,):
+    if labels.ndim not in (1, 2) or len(labels) != n_rows:
         raise ValueError(
             f"{name}: series has shape {labels.shape}, but `observed` has {n_rows} rows: give one label for "
-            "each row"
+            'each row, or several, as in series=["person", "day"], or list(zip(person, day))'
         )
-    found = labels.tolist()
+    found = labels.tolist() if labels.ndim == 1 else [tuple(row) for row in labels.tolist()]
     for row, label in enumerate(found):
-        if label is None or label != label:
+        parts = label if isinstance(label, tuple) else (label,)
+        if any(part is None or part != part for part in parts):
             raise ValueError(f"{name}: series has no label in row {row}: give one, or leave the row out")
     return found
 
@@ -203,6 +249,9 @@ def _times(time: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name}: time holds dates or durations, such as {first}, which do not tell how long an interval "
             "is: give whole numbers, such as days from the first, (day - day.min()).dt.days of pandas"
         )
+    for row, value in enumerate(values.ravel() if values.dtype == object else ()):
+        if value is None:
+            raise ValueError(f"{name}: time has no value in row {row}: give one, or leave the row out")
     times = numeric_array(time, f"{name}: time", "iuf")
     if times.shape != (n_rows,):
         raise ValueError(
@@ -213,6 +262,6 @@ def _times(time: Any, n_rows: int, name: str) -> np.ndarray:
     if len(wrong):
         raise ValueError(
             f"{name}: time[{wrong[0]}] is {times[wrong[0]]}, but times count intervals of equal length: give "
-            "whole numbers, such as days from the first"
+            "whole numbers, such as days from the first, or minutes, (60 * hours).round()"
         )
     return times.astype(np.int64)

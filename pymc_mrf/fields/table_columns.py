@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import numeric_array, repeated, sequence
+from pymc_mrf.checks import axes_of_values, numeric_array, repeated, sequence
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
@@ -98,6 +98,28 @@ def as_table(value: Any) -> Table | None:
     return Table(names or frame.columns, rows or list(range(len(frame))), column)
 
 
+def as_row(value: Any) -> Table | None:
+    """Read a vector with labels, such as a map by its places, as a table of one row; None if it is none."""
+    axes = axes_of_values(value, "")
+    if len(axes) != 1 or not axes[0] or axes[0][0].labels is None:
+        return None
+    import narwhals as nw
+
+    if nw.dependencies.is_pandas_series(value):
+        frame = as_table(value.to_frame())
+        assert frame is not None
+        column = frame.column(0)
+    else:
+        import pandas as pd
+
+        column = Column(np.asarray(value.values), pd.isna(np.asarray(value.values)))
+
+    def cell(k: int) -> Column:
+        return column._replace(values=column.values[k : k + 1], is_missing=column.is_missing[k : k + 1])
+
+    return Table(axes[0][0].labels, [0], cell)
+
+
 def as_numbered_table(value: Any, name: str) -> Table:
     """Find the columns of a table of any library, or of an array (n, d), which are 0, 1, ..."""
     table = as_table(value)
@@ -148,12 +170,29 @@ def read_places(table: Table, places: Sequence[int], numbers: Numbers) -> Answer
     return Answers(np.stack(values, axis=1), np.stack(is_missing, axis=1), table.rows)
 
 
-def is_labelled_otherwise(vector: Any, rows: list) -> bool:
-    """Whether a vector has labels that are not those of a table's rows; missing labels are alike."""
+def check_row_labels(vector: Any, table: Any, name: str, what: str = "`observed`") -> None:
+    """Refuse a vector, such as weights or groups, with labels that are not those of a table's rows.
+
+    Missing labels are alike; what has none goes by position.
+
+    Parameters
+    ----------
+    vector : any
+    table : Table, Answers or None
+        None where rows have no labels.
+    name, what : str
+        Of the vector and of the table, for messages.
+    """
     import pandas as pd
 
-    index = getattr(vector, "index", None)
-    return index is not None and not callable(index) and not pd.Index(index).equals(pd.Index(rows))
+    axes = axes_of_values(vector, name)
+    labels = axes[0][0].labels if table is not None and axes and axes[0] else None
+    if labels is not None and not pd.Index(labels).equals(pd.Index(table.rows)):
+        short = name.split(": ")[-1]
+        raise ValueError(
+            f"{name}: its rows are labelled otherwise than those of {what}: use {short}.loc[table.index], or "
+            f"{short}.to_numpy(), which goes by position"
+        )
 
 
 def column_numbers(column: Column, states: tuple | None, what: str) -> np.ndarray:

@@ -12,6 +12,7 @@ from pymc_mrf.fields.table_columns import (
     Column,
     Numbers,
     Table,
+    as_row,
     as_table,
     check_names,
     column_numbers,
@@ -117,6 +118,7 @@ def read_answers(
     Parameters
     ----------
     table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
+        A series, or a DataArray of one dimension, that is labelled by nodes is one row.
     nodes : sequence of d hashables
     states : sequence of d tuples, optional
         States of each node; ordered categories are 0, 1, ... without.
@@ -151,7 +153,7 @@ def read_nodes(
 
     `numbers` reads each; for other arguments and errors see `read_answers`.
     """
-    found = as_table(table)
+    found = as_table(table) or as_row(table)
     if found is None:
         if columns is not None:
             raise ValueError(
@@ -183,7 +185,8 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
         If a node has no cell with a value, or none has the state 0, or a column of a table has a number that
         stands for missing values by all appearances.
     """
-    answers, table = read_answers(x, nodes, None, name, columns), as_table(x)
+    answers = read_answers(x, nodes, None, name, columns)
+    table = as_table(x) or as_row(x)
     if answers is None or table is None:
         values, is_missing = numeric_array(np.ma.getdata(x), name), np.ma.getmaskarray(x)
         fewest = [0] * len(nodes)

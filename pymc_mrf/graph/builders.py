@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import first_cell, flag, is_number, numeric_array, sequence, whole_number
+from pymc_mrf.checks import (
+    check_labels,
+    first_cell,
+    flag,
+    is_number,
+    numeric_array,
+    sequence,
+    whole_number,
+)
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -226,6 +234,8 @@ def _points(points: Any, nodes: Iterable[Hashable] | None) -> tuple[np.ndarray, 
         cell = first_cell(~np.isfinite(xy))
         raise ValueError(f"points{list(cell)} is {xy[cell]}; leave out points without coordinates")
     labels = list(range(len(xy))) if nodes is None else sequence(nodes, "nodes", "labels")
+    if nodes is not None:
+        check_labels(points, labels, "points", "node", axis=-2)
     if len(labels) != len(xy):
         raise ValueError(
             f"nodes has {len(labels)} labels, but there are {len(xy)} points; give one for each"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.analysis._posterior import of_nodes
-from pymc_mrf.checks import numeric_array, sequence, whole_number
+from pymc_mrf.checks import axes_of_values, numeric_array, sequence, whole_number
 
 MAX_LAYERS = 16
 PANEL_ASPECT = 1.15  # width over height of a panel
@@ -176,22 +176,24 @@ def _geometry(value: Any) -> Any:
 def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
     """Values of the nodes: of a mapping or of rows with an index by name, of a sequence in their order."""
     if isinstance(values, Mapping):
-        known: Mapping = values
-    elif hasattr(values, "geometry") and hasattr(values.geometry, "index"):
-        index, rows = list(values.geometry.index), list(values.geometry)
-        is_plain = index == list(range(len(nodes)))
-        known = dict(zip(nodes if is_plain else index, rows, strict=True))
+        return of_nodes(values, nodes, name, what)
+    has_shapes = hasattr(values, "geometry") and hasattr(values.geometry, "index")
+    given = values.geometry if has_shapes else values
+    axes = axes_of_values(given, name)
+    index = axes[0][0].labels if axes and axes[0] else None
+    in_order = f"{what}s in the order of the nodes, or a dictionary of them"
+    rows = sequence(list(np.asarray(given)) if axes else given, name, in_order)
+    if index is not None and index != list(range(len(nodes))):
+        known = dict(zip(index, rows, strict=True))
         if len(known) < len(rows):
             raise ValueError(f"{name} has several rows of one name; make one {what} of them")
-    else:
-        rows = sequence(values, name, f"{what}s in the order of the nodes, or a dictionary of them")
-        if len(rows) != len(nodes):
-            raise ValueError(
-                f"{name} has {len(rows)} {what}s for {len(nodes)} nodes; give one for each, in the order of "
-                "the graph, or a dictionary"
-            )
-        return rows
-    return of_nodes(known, nodes, name, what)
+        return of_nodes(known, nodes, name, what)
+    if len(rows) != len(nodes):
+        raise ValueError(
+            f"{name} has {len(rows)} {what}s for {len(nodes)} nodes; give one for each, in the order of "
+            "the graph, or a dictionary"
+        )
+    return rows
 
 
 def aspect_of(xy: np.ndarray, given: Any) -> float:

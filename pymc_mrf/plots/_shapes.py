@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.analysis._posterior import of_nodes
-from pymc_mrf.checks import sequence
+from pymc_mrf.checks import check_labels, sequence
 from pymc_mrf.plots._labels import PADDING
 
 
@@ -67,6 +67,7 @@ def node_kinds(nodes: Sequence[Hashable], node_kind: Any) -> list[str] | None:
     elif hasattr(node_kind, "owner"):
         kinds = _kinds_of_field(node_kind, len(nodes))
     else:
+        check_labels(node_kind, nodes, "node_kind", "node")
         kinds = sequence(node_kind, "node_kind", "kinds")
     if len(kinds) != len(nodes):
         raise ValueError(f"node_kind has {len(kinds)} entries, but the graph has {len(nodes)} nodes")

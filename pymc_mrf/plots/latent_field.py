@@ -131,7 +131,7 @@ def plot_latent_field(
             "graph of the field"
         )
     if graph is not None:
-        check_labels(values, node_coords(graph)["node"], var_name, "node")
+        check_labels(values, node_coords(graph)["node"], var_name, "node", own_names=True)
     nodes = _names(values) if graph is None else graph.nodes
     tiles = None
     if segments is not None:

@@ -68,6 +68,18 @@ def test_next_rows():
     np.testing.assert_array_equal(found, again)
 
 
+def test_series_of_several_labels_and_short_ones():
+    """A series without as many rows as the largest lag has no next one."""
+    labels = [("u", 1), ("u", 1), ("v", 2), ("u", 1), ("v", 2), ("v", 2), ("v", 3)]
+    with pm.Model() as model, pytest.warns(UserWarning, match=r"1 of the 3 series .* \('v', 3\)"):
+        w = pm.Normal("w", 0, 1, shape=6)
+        pmrf.KineticMRF("x", w, B, graph=GRAPH, observed=np.r_[X, X[:1]], series=labels)
+    found = pmrf.forecast(posterior(), model, 2, random_seed=1)
+    expected = pmrf.forecast(posterior(), model_of(), 2, random_seed=1)
+    assert found["series"].values.tolist() == ["u, 1", "v, 2"]
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
 def test_parameters_of_the_last_rows():
     bias = np.zeros((6, 2))
     bias[3], bias[5] = 10.0, -10.0

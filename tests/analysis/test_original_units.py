@@ -54,6 +54,47 @@ def test_given_scales(sampled):
         pmrf.original_units(by_hand, graph=GRAPH, model=model, sd=TABLE.std())
 
 
+def test_a_mixed_field_without_a_scale_has_the_same_density():
+    table = TABLE.assign(party=RNG.integers(3, size=30), likes=RNG.integers(3, size=30))
+    kinds = pmrf.column_kinds(
+        table, {"party": "nominal", "likes": "ordinal"} | dict.fromkeys(TABLE.columns, "continuous")
+    )
+    graph, sd = pmrf.graphs.complete(kinds.names), TABLE.std().to_numpy()
+    coords = kinds.coords(graph)
+    values = {
+        "weight": RNG.normal(0, 0.2, len(coords["entry"])),
+        "diagonal": RNG.uniform(1, 2, 3),
+        "mean": TABLE.mean().to_numpy(),
+    }
+    dims = {"weight": ["entry"], "diagonal": ["measurement"], "mean": ["measurement"]}
+    draws = xr.Dataset(
+        {name: (["chain", "draw", *dims[name]], v[None, None]) for name, v in values.items()}, coords
+    )
+    idata = xr.DataTree.from_dict({"posterior": draws})
+    found = pmrf.original_units(idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns))
+    logp = []
+    for parameters, scale in ((draws, sd), (found, 1.0)):
+        w, a, m = (parameters[name].values[0, 0] for name in values)
+        field = pmrf.MixedMRF.dist(w, 0.0, a, m, graph=graph, kinds=kinds, scale=scale)
+        logp.append(pm.logp(field, table[list(kinds.names)].to_numpy(float)).eval(mode="FAST_COMPILE"))
+    np.testing.assert_allclose(*logp)
+    assert not np.allclose(found["weight"], draws["weight"])
+    with pytest.raises(
+        ValueError, match=r"weight has \d+ entries along 'entry', those of a MixedMRF with 10 edges: say kinds="
+    ):
+        pmrf.original_units(idata, graph=graph, sd=sd)
+    with pytest.raises(ValueError, match="mean has no meaning beside kinds"):
+        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=sd, mean=sd)
+    with pytest.raises(
+        ValueError, match=r"diagonal='weight' has \d+ entries, but there are 3 measurements"
+    ):
+        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=sd, diagonal="weight")
+    with pytest.raises(
+        ValueError, match="sd: its labels are the measurements of the graph in another order"
+    ):
+        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns)[::-1])
+
+
 def test_refusals(sampled):
     bare = sampled.copy()
     del bare["constant_data"]

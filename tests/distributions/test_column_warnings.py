@@ -117,3 +117,74 @@ def test_twins_of_more_states():
     assert said(ordinal, x, "plain", "numbers")[0].startswith(TWINS + "weight")
     x[:, 1] = 2 - x[:, 0]  # not of two states
     assert said(ordinal, x, "plain", "numbers") == []
+
+
+NO_EDGES = pmrf.graphs.from_weights({node: [] for node in "abc"})
+ALONE = {
+    "ising": lambda w: pmrf.Ising("x", w, graph=NO_EDGES, observed=2 * X - 1),
+    "boltzmann": lambda w: pmrf.BoltzmannMachine("x", w, graph=NO_EDGES, observed=X),
+    "agreement": lambda w: pmrf.AgreementMRF("x", pm.math.sigmoid(w), graph=NO_EDGES, observed=X),
+    "potts": lambda w: pmrf.Potts("x", w, graph=NO_EDGES, observed=X, n_states=2),
+    "ordinal": lambda w: pmrf.OrdinalMRF("x", w, graph=NO_EDGES, observed=X, n_states=2),
+    "pm.Data": lambda w: pmrf.BoltzmannMachine("x", w, graph=NO_EDGES, observed=pm.Data("data", X)),
+    "hidden": lambda w: pmrf.Ising("x", w, graph=NO_EDGES),
+    "gaussian": lambda w: pmrf.GaussianMRF(
+        "x", w, 1.0, graph=NO_EDGES, observed=np.random.default_rng(0).normal(size=(12, 3))
+    ),
+    "kinetic": lambda w: pmrf.KineticMRF("x", w, graph=pmrf.LaggedGraph("abc", []), observed=X),
+}
+
+
+@pytest.mark.parametrize("field", ALONE)
+@pytest.mark.filterwarnings("ignore:x never changes:UserWarning")
+def test_a_field_without_edges_says_nothing_of_its_coupling(field):
+    with pm.Model():
+        with pytest.warns(UserWarning, match="x: the graph has no edges, so .* learnt here of w, whose"):
+            ALONE[field](pm.Normal("w", 0, 1))
+    with warnings.catch_warnings(), pm.Model():
+        warnings.simplefilter("error")
+        ALONE[field](0.3 if field != "agreement" else 0.6)  # there is nothing to learn
+
+
+def of_edges(declare, x):
+    with warnings.catch_warnings(record=True) as found, pm.Model():
+        warnings.simplefilter("always")
+        declare(x)
+    return [str(w.message) for w in found if "shows both nodes" in str(w.message)]
+
+
+def test_edges_that_no_row_informs():
+    """Of planned gaps: a and c are never seen together, then b is never seen with another node."""
+    x = np.ma.masked_array(
+        np.random.default_rng(0).integers(2, size=(12, 3)), mask=np.zeros((12, 3), bool)
+    )
+    x[::2, 0] = x[1::2, 2] = np.ma.masked
+    y = np.ma.masked_array(x.data + np.linspace(0, 0.1, 36).reshape(12, 3), x.mask)
+    own = {
+        "boltzmann": lambda x: boltzmann(EDGES["plain"](), 0.1, x),
+        "sparse": lambda x: boltzmann(EDGES["sparse"](), 0.1, x),
+        "gaussian": lambda x: pmrf.GaussianMRF(
+            "x", EDGES["plain"](), 1.0, graph=GRAPH, observed=y if x is not None else x
+        ),
+    }
+    for name, declare in own.items():
+        [told] = of_edges(declare, x)
+        assert "x: no row shows both nodes of a--c: little but the prior" in told, name
+        assert "says what w is there" in told
+    assert not of_edges(lambda x: boltzmann(EDGES["one for all"](), 0.1, x), x)  # other edges tell of it
+    x[::2, 2] = x[1::2, 0] = np.ma.masked
+    [told] = of_edges(lambda x: boltzmann(EDGES["one for all"](), 0.1, x), x)
+    assert "both nodes of any edge" in told
+
+
+def test_arrows_that_no_row_informs():
+    """b is seen in every third row, and nothing follows from it to itself."""
+    x = np.ma.masked_array(
+        np.random.default_rng(0).integers(2, size=(15, 2)), mask=np.zeros((15, 2), bool)
+    )
+    x[np.arange(15) % 3 > 0, 1] = np.ma.masked
+    graph = pmrf.graphs.lagged(["a", "b"])
+    [told] = of_edges(
+        lambda x: pmrf.KineticMRF("x", pm.Normal("w", 0, 1, shape=4), graph=graph, observed=x), x
+    )
+    assert "both nodes of b->b: little" in told

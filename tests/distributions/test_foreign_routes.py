@@ -99,6 +99,21 @@ def test_states_of_hidden_cells_are_not_moved(build, route):
 
 
 @pytest.mark.parametrize("build", HIDDEN)
+def test_find_map_is_told_the_states_that_it_holds(build):
+    """At PyMC's start all are in the first state, and the mode of `tau` would be that given these."""
+    model = build()
+    with model:
+        start = "initvals" if "initvals" in signature(pm.find_MAP).parameters else "start"
+        for options in ({}, {"vars": [model["tau"]]}, {start: {"tau": 1.0}}):
+            with pytest.raises(
+                MeaninglessDensityError, match=r"pm.find_MAP holds the states of a hidden"
+            ):
+                pm.find_MAP(progressbar=False, **options, **FIND_MAP)
+        states = {HIDDEN[build]: model.initial_point()[HIDDEN[build]]}
+        pm.find_MAP(progressbar=False, **{start: states}, **FIND_MAP)
+
+
+@pytest.mark.parametrize("build", HIDDEN)
 def test_parameters_of_hidden_fields_are_moved(build):
     """The states being given."""
     model = build()

@@ -222,6 +222,71 @@ def test_rows_of_weight_0_are_drawn(rng):
     np.testing.assert_array_equal(pm.draw(model["x"], random_seed=rng)[1:], np.zeros((39, 3)))
 
 
+def diary(rng):
+    """Two people, days of one to three prompts, in an order of the table that is not that of time."""
+    person, day, beep = np.array(
+        [(1, 1, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4), (1, 2, 1), (2, 2, 1), (1, 2, 2), (2, 2, 2)]
+    ).T
+    x = rng.integers(2, size=(8, 2))
+    return pd.DataFrame({"id": person, "day": day, "beep": beep, "a": x[:, 0], "b": x[:, 1]})
+
+
+def test_several_columns_make_a_series(rng):
+    """The day of one row is left out with a word, and the prompt that a day lacks is missing."""
+    table, graph = diary(rng), pmrf.graphs.lagged(["a", "b"])
+    nodes, keys = ["a", "b"], table[["id", "day"]]
+    rows = xr.DataArray(
+        table[nodes], dims=("row", "node"), coords={"node": nodes} | {k: ("row", table[k]) for k in keys}
+    )
+    cases = {
+        "names": (table, ["id", "day"]),
+        "tuples": (table, list(zip(table["id"], table["day"], strict=True))),
+        "a table": (table, keys),
+        "labels by hand": (table, ["u", "u", "v", "u", "w", "x", "w", "x"]),
+        "polars": (pl.from_pandas(table), ["id", "day"]),
+        "xarray": (rows, ["id", "day"]),
+        "no names": (table[nodes].to_numpy(), keys.to_numpy()),
+    }
+    for name, (observed, series) in cases.items():
+        columns = {} if name in ("xarray", "no names") else {"columns": nodes}
+        with (
+            pm.Model() as model,
+            pytest.warns(UserWarning, match=r"1 of the 4 series .* such as .* learnt from these 1 rows"),
+            pytest.warns(pm.exceptions.ImputationWarning, match="2 of 18 cells"),
+        ):
+            w = pm.Flat("w", shape=4)
+            options = {"graph": graph, "observed": observed, "series": series, **columns}
+            pmrf.KineticMRF("x", w, 0.1, time=table["beep"].to_numpy(), **options)
+        windows = model["x"].owner.inputs[0].owner.op.rows.windows
+        np.testing.assert_array_equal(windows, [[1, 0], [3, 1], [4, 3], [7, 5], [8, 6]], err_msg=name)
+
+
+def test_the_unit_of_time_is_that_of_all_intervals(rng):
+    """Rows at 0, 2 and 4 are neighbours; one interval of 1 makes 2 a gap."""
+    _, x = data(BOLTZMANN, 6, rng)
+    found = []
+    for factor in (1, 2, 7):
+        time = factor * np.array([0, 1, 2, 0, 2, 3])
+        with pm.Model() as model, pytest.warns(UserWarning) as told:
+            b = pm.Flat("b")
+            pmrf.KineticMRF("x", 0.5, b, graph=digraph(), observed=x, series=[*"aaabbb"], time=time)
+        messages = " ".join(str(w.message) for w in told)
+        assert "3 of 21 cells" in messages
+        assert (f"multiples of {factor} apart" in messages) == (factor > 1)
+        found.append(model.compile_logp()({"b": 0.3, "x_unobserved": [0, 1, 0]}))
+    np.testing.assert_array_equal(found, found[0])
+
+
+def test_more_rows_put_in_than_there_are_is_told(rng):
+    _, x = data(BOLTZMANN, 5, rng)
+    with (
+        pm.Model(),
+        pytest.warns(UserWarning, match="time puts 7 rows of missing cells between the 5"),
+        pytest.warns(pm.exceptions.ImputationWarning),
+    ):
+        pmrf.KineticMRF("x", 0.5, 0.1, graph=digraph(), observed=x, time=[0, 3, 6, 9, 11])
+
+
 def test_rows_between_times_are_missing(rng):
     _, x = data(BOLTZMANN, 5, rng)
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
@@ -274,8 +339,23 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"graph": nx.MultiDiGraph(GRAPH)}, "multigraph"),
         ({"observed": X[:1]}, "has 1 row"),
         ({"observed": X[:2], "lag": (1, 2)}, "has 2 rows, but at a lag of 2"),
-        ({"series": [0, 0, 0, 0, 0, 1]}, "series 1 has 1 row"),
-        ({"series": [0, 0, 1]}, "series has shape"),
+        ({"series": range(6)}, "no series has more than 1 row, but at a lag of 1"),
+        ({"series": [0, 0, 1]}, r"series has shape .* several, as in series=\[\"person\", \"day\"\]"),
+        ({"series": [[0, 1]] * 5 + [[0, None]]}, "series has no label in row 5"),
+        ({"series": ["who", "day"], "observed": pd.DataFrame(X)}, "series='who' names no column"),
+        (
+            {"series": pd.Series([0] * 6, index=range(1, 7)), "observed": pd.DataFrame(X)},
+            r"series: its rows are labelled otherwise .* series.loc\[table.index\]",
+        ),
+        (
+            {"time": pd.Series(range(6), index=range(5, -1, -1)), "observed": pd.DataFrame(X)},
+            "time: its rows are labelled otherwise",
+        ),
+        (
+            {"weights": xr.DataArray([1] * 6, [("row", range(1, 7))]), "observed": pd.DataFrame(X)},
+            "weights: its rows are labelled otherwise",
+        ),
+        ({"time": [0, 1, None, 3, 4, 5]}, "time has no value in row 2"),
         ({"series": ["a", "a", "a", None, "a", "a"]}, "series has no label in row 3"),
         ({"series": "who"}, "names no column"),
         ({"time": [0, 1, 2, 4, 3, 5]}, "time 3 comes after 4, in row 4"),

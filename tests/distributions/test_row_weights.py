@@ -145,7 +145,7 @@ def test_weights_of_a_data_frame():
             "x", 0.5, graph=graph, observed=2 * unlabelled - 1, weights=n.set_axis(unlabelled.index)
         )
     np.testing.assert_array_equal(model.rvs_to_values[model["x"]].eval(), expected)
-    with pm.Model(), pytest.raises(ValueError, match="x: the rows of weights are labelled otherwise"):
+    with pm.Model(), pytest.raises(ValueError, match="x: weights: its rows are labelled otherwise"):
         pmrf.Ising("x", 0.5, graph=graph, observed=2 * df - 1, weights=n[::-1])
 
 

@@ -196,8 +196,14 @@ def product_of_two(x):
     return lambda z: 0.7 * z[0] * z[1] + reference.normal(Y, z, 1.0)
 
 
+def blur(x):
+    weights = 0.6 * np.eye(9) + 0.2 * np.eye(9, k=1)
+    pm.Normal("y", pm.math.dot(weights, x), 1.0, observed=Y)
+    return lambda z: reference.normal(Y, weights @ z, 1.0).sum()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("rest", [sum_of_means, product_of_two])
+@pytest.mark.parametrize("rest", [sum_of_means, product_of_two, blur])
 def test_terms_on_several_nodes_are_corrected_for(rest):
     with pm.Model() as model:
         log_likelihood = rest(pmrf.Potts("x", np.float64(0.4), graph=GRID, n_states=3))
