@@ -202,6 +202,26 @@ def test_a_table_of_several_kinds():
         pmrf.score_predictions(p, table[few].replace("red", "grey"))
 
 
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_draws_of_a_table_of_several_kinds_do_not_depend_on_its_codes_and_units():
+    found = []
+    for table in (as_written(MIXED_STATES), MIXED_STATES):
+        table = table.drop(columns="region")
+        kinds = {name: kind for name, kind in KINDS.items() if name != "region"}
+        with mixed_model(table, kinds):
+            idata = pm.sample(
+                15, tune=15, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+                compute_convergence_checks=False,
+            )  # fmt: skip
+        found.append(idata.posterior)
+    own, other = found
+    for name in ("weight", "bias", "diagonal"):
+        np.testing.assert_allclose(own[name], other[name], atol=1e-5)
+    units, centre = np.array([1e9, 1e-9]), np.array([3e9, 0.0])
+    np.testing.assert_allclose((own["mean"] - centre) / units, other["mean"], atol=1e-5)
+
+
 def test_codes_of_missing_values_in_further_rows_are_told():
     """Of few rows no range is known: a warning tells, and arrays are taken as they are."""
     record = kinds_of_measurements(["a", "b"])
