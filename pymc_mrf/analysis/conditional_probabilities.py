@@ -64,7 +64,9 @@ class Conditionals:
         for near, far, added in ((u, v, by_v), (v, u, by_u)):
             known = np.where(self._x[:, far, None] >= 0, added, 0.0)
             ends = csr_array((np.ones(len(near)), (near, edges)), shape=(d, len(near)))
-            fields += (ends @ known.swapaxes(0, 1).reshape(len(near), -1)).reshape(d, n, K).swapaxes(0, 1)
+            fields += (
+                (ends @ known.swapaxes(0, 1).reshape(len(near), -1)).reshape(d, n, K).swapaxes(0, 1)
+            )
         result = softmax(fields, axis=2)
         of_nodes = np.broadcast_to(node_tables, (n, d, K))
         for i in np.flatnonzero((self._x < 0).any(axis=1)):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from pymc_mrf.analysis._posterior import check_tree, values_at_draws
+from pymc_mrf.analysis._posterior import check_tree
 from pymc_mrf.analysis.cells import cells_of, measurements, state_indices
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
 from pymc_mrf.analysis.covariates import Covariates

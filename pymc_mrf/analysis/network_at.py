@@ -77,10 +77,14 @@ def network_at(
     read = Covariates(covariates, [given], [label], model)
     parameter = natural_parameter(given, family)
     while parameter.owner is not None and isinstance(parameter.owner.op, SpecifyShape):
-        parameter = parameter.owner.inputs[0]  # of a field in time, that rows are as many as the data has
+        parameter = parameter.owner.inputs[
+            0
+        ]  # of a field in time, that rows are as many as the data has
     values, sample = read.at_draws([parameter], idata, model, group)
     if not sample:
-        raise ValueError(f"{var_name}: {label} has no random parameters, so that there are no draws of it")
+        raise ValueError(
+            f"{var_name}: {label} has no random parameters, so that there are no draws of it"
+        )
     draws = np.stack([np.asarray(value) for [value] in values])  # (draws, 1 or none, edges)
     n_rows = int(np.prod(draws.shape[1:-1]))
     if n_rows != 1:

@@ -29,9 +29,7 @@ def draws_of(rng, x, **shapes):
 
 
 def flat(idata, *names):
-    return [
-        idata.posterior[name].values.reshape(-1, *idata.posterior[name].shape[2:]) for name in names
-    ]
+    return [idata.posterior[name].values.reshape(-1, *idata.posterior[name].shape[2:]) for name in names]
 
 
 def ordinal_model(x, age, moderates):
@@ -67,9 +65,7 @@ def expected(idata, x, age, moderates):
     rows = []
     for row, z in zip(x, age, strict=True):
         each = [
-            listed(
-                w[s] + moderates * z * delta[s], t[s] + z * b[s][:, None] * np.arange(1, 3), row
-            )
+            listed(w[s] + moderates * z * delta[s], t[s] + z * b[s][:, None] * np.arange(1, 3), row)
             for s in range(len(w))
         ]
         rows.append(np.mean(each, axis=0))
@@ -119,7 +115,10 @@ def test_measurements_with_means_and_weights_of_rows(rng):
         pmrf.GaussianMRF("x", w + age[:, None] * delta, a, m + age[:, None] * b, graph=GRAPH, observed=x)
     idata = draws_of(rng, x, w=(6,), delta=(6,), m=(4,), b=(4,), a=(4,))
     idata.posterior["a"] = 3.0 + np.abs(idata.posterior["a"])
-    idata.posterior["w"], idata.posterior["delta"] = idata.posterior["w"] / 5, idata.posterior["delta"] / 5
+    idata.posterior["w"], idata.posterior["delta"] = (
+        idata.posterior["w"] / 5,
+        idata.posterior["delta"] / 5,
+    )
     w, delta, m, b, a = flat(idata, "w", "delta", "m", "b", "a")
     rows, ages = x[[1, 4, 7]], NEW_AGE / 2
     for data, z, given in ((x, AGE, {}), (rows, ages, {"data": rows, "covariates": {"age": ages}})):
@@ -248,9 +247,21 @@ def answered():
             r'covariates={"on": ...}, or by pm.set_data',
         ),
         ({"covariates": {"on": AGE}}, ValueError, "have 12 rows, but data has 3"),
-        ({"covariates": {"age": 1.0}}, ValueError, "names 'age', which is no pm.Data behind .* 'on': decl"),
-        ({"covariates": {"on": np.ones((3, 2))}}, ValueError, r"shape \(3, 2\), but the model holds one"),
-        ({"covariates": {"on": [1.0, np.nan, 2.0]}}, ValueError, r"is nan at \[1\]: give finite numbers"),
+        (
+            {"covariates": {"age": 1.0}},
+            ValueError,
+            "names 'age', which is no pm.Data behind .* 'on': decl",
+        ),
+        (
+            {"covariates": {"on": np.ones((3, 2))}},
+            ValueError,
+            r"shape \(3, 2\), but the model holds one",
+        ),
+        (
+            {"covariates": {"on": [1.0, np.nan, 2.0]}},
+            ValueError,
+            r"is nan at \[1\]: give finite numbers",
+        ),
         ({"covariates": {"on": ["a", "b", "c"]}}, TypeError, "must be numbers"),
         ({"covariates": 40}, TypeError, "must be values of pm.Data by their names"),
         (
@@ -269,7 +280,9 @@ def test_covariates_that_do_not_fit_are_refused(answered, given, error, message)
 
 def test_networks_that_are_several_are_refused(answered):
     model, idata, _ = answered
-    with pytest.raises(ValueError, match="weight at these covariates has 2 rows, but a network is that of"):
+    with pytest.raises(
+        ValueError, match="weight at these covariates has 2 rows, but a network is that of"
+    ):
         pmrf.network_at(idata, "x", {"on": [20.0, 40.0]}, model=model)
     with pytest.raises(ValueError, match="weight at the covariates of the model has 12 rows"):
         pmrf.network_at(idata, "x", {}, model=model)
@@ -296,5 +309,7 @@ def test_all_covariates_are_given_or_arrays_told(rng):
     with pytest.raises(ValueError, match=r"has something else of its own rows: declare the covariates"):
         pmrf.predict_nodes(idata, "x", model=declare(sex.tolist()), **given)
     given["covariates"]["sex"] = [0.5, 1]
-    with pytest.raises(ValueError, match=r"covariates\['sex'\] is 0.5 at \[0\], but the model holds whole"):
+    with pytest.raises(
+        ValueError, match=r"covariates\['sex'\] is 0.5 at \[0\], but the model holds whole"
+    ):
         pmrf.predict_nodes(idata, "x", model=declare(sex), **given)

@@ -51,7 +51,7 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
     if field.likelihood not in SERVED:
         raise ValueError(
             f"{step} samples tables of edges under likelihood={listed(SERVED)}, but {field.name} has "
-            f'"{field.likelihood}": declare it with likelihood="pseudo" or "monte-carlo"'
+            f'"{field.likelihood}": {field.advice(SERVED, "declare it with")}'
         )
     if type(op.scalar.op) not in KINDS:
         raise ValueError(
