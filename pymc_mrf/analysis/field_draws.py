@@ -141,8 +141,13 @@ class FieldDraws:
                 f"{' and '.join(map(str, sorted(others)))} rows, but data has {len(rows.states)}: "
                 f"{self._covariates.remedy(self._differ)}"
             )
+        labels = getattr(data, "index", None)  # of a table; lists have a method
         for name, value in self._covariates.values.items():
-            if hasattr(data, "index") and is_labelled_otherwise(value, list(data.index)):
+            if (
+                labels is not None
+                and not callable(labels)
+                and is_labelled_otherwise(value, list(labels))
+            ):
                 raise ValueError(
                     f"the rows of covariates[{name!r}] are labelled otherwise than those of data: use "
                     f"{name}.loc[data.index], or {name}.to_numpy(), which goes by position"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 from scipy.special import expit, logsumexp
 
 import pymc_mrf as pmrf
@@ -95,6 +96,8 @@ def test_rows_are_predicted_by_their_own_parameters(rng, states, moderates, monk
     np.testing.assert_allclose(found, expected(idata, new, NEW_AGE, moderates), atol=1e-12)
     explained = pmrf.predictability(idata, "x", max_draws=2, **given)
     assert explained["accuracy"].shape == (2, 1, 4)
+    found_of_lists = pmrf.predict_nodes(idata, "x", **given | {"data": new.tolist()})
+    np.testing.assert_array_equal(found, found_of_lists)
     all_alike = pmrf.predict_nodes(idata, "x", data=new, model=model, covariates={"age": 0.4})
     np.testing.assert_allclose(all_alike, expected(idata, new, [0.4] * 3, moderates), atol=1e-12)
     np.testing.assert_array_equal(model["age"].get_value(), AGE)  # the model is left alone
@@ -313,3 +316,29 @@ def test_all_covariates_are_given_or_arrays_told(rng):
         ValueError, match=r"covariates\['sex'\] is 0.5 at \[0\], but the model holds whole"
     ):
         pmrf.predict_nodes(idata, "x", model=declare(sex), **given)
+
+
+def test_conditional_likelihoods_by_the_parameters_of_rows(rng):
+    x = rng.integers(2, size=(N, 4))
+    w, b = rng.normal(size=(1, 2, N, 6)), rng.normal(size=(1, 2, 4))
+    dims = ("chain", "draw", "obs")
+    edge = xr.DataArray(w, dims=(*dims, "edge"))
+    node = xr.DataArray(b[:, :, None] * AGE[:, None], dims=(*dims, "node"))
+    options = {"family": "boltzmann", "per_observation": True}
+    functions = [
+        pmrf.log_pseudo_likelihood,
+        lambda x, graph, edge, **given: pmrf.conditional_log_likelihood(x, graph, edge, [0, 2], **given),
+    ]
+    for score in functions:
+        found = score(x, GRAPH, edge, node=node, **options)
+        assert dict(found.sizes) == {"chain": 1, "draw": 2, "obs": N}
+        for n in range(N):
+            alone = score(x[[n]], GRAPH, edge[:, :, n], node=node[:, :, n], **options)
+            np.testing.assert_allclose(found[:, :, n], alone[:, :, 0])
+        of_nodes = score(x, GRAPH, edge[:, :, 0], node=node, **options)
+        first = score(x[[0]], GRAPH, edge[:, :, 0], node=node[:, :, 0], **options)
+        np.testing.assert_allclose(of_nodes[:, :, 0], first[:, :, 0])
+        total = score(x, GRAPH, edge, node=node, family="boltzmann")
+        np.testing.assert_allclose(total, found.sum("obs"))
+    with pytest.raises(ValueError, match='parameters have 12 rows along "obs", but x has 3'):
+        pmrf.log_pseudo_likelihood(x[:3], GRAPH, edge, node=node, family="boltzmann")
