@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         vi_difference,
     )
     from pymc_mrf.analysis.latent_marginals import LatentMarginals
+    from pymc_mrf.analysis.network_at import network_at
     from pymc_mrf.analysis.node_measures import node_measures, summarize_nodes
     from pymc_mrf.analysis.original_units import original_units
     from pymc_mrf.analysis.partial_correlations import partial_correlations
@@ -193,6 +194,7 @@ __all__ = [
     "median_graph",
     "n_groups",
     "neighborhood_selection",
+    "network_at",
     "network_model",
     "node_measures",
     "original_units",
@@ -315,6 +317,7 @@ _HOMES = {
     "median_graph": "pymc_mrf.analysis.edges",
     "n_groups": "pymc_mrf.analysis.groups",
     "neighborhood_selection": "pymc_mrf.estimation.neighborhood",
+    "network_at": "pymc_mrf.analysis.network_at",
     "network_model": "pymc_mrf.distributions.network_model",
     "node_measures": "pymc_mrf.analysis.node_measures",
     "original_units": "pymc_mrf.analysis.original_units",

@@ -86,6 +86,8 @@ def test_code_of_the_choosing_page_runs(tmp_path):
     assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
     assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
     assert namespace["table"]["x"].eval().shape == (50, 3)
+    assert namespace["own"].shape == (50, 4, 2) and namespace["new"].shape == (2, 4, 2)
+    assert set(namespace["old"]["u"]) <= {0, 1, 2} and len(namespace["old"]) == 6
     mode = namespace["mode"]
     assert (mode.method, mode.promise, mode.factor) == ("cut", "factor", pytest.approx(2.0))
     width, n_cells, n_bytes = map(int, printed.split())

@@ -41,7 +41,8 @@ def score_draws(
     """Call ``score(indices, edge_tables, node_tables, out)`` once per draw; `out` (n,) is overwritten.
 
     `indices` (n, d) are the states of `x`, of the family `kind`. The other arguments, the result and the
-    errors are those of `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result.
+    errors are those of `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result. Where parameters have
+    a dimension "obs", each row is scored by its own.
     """
     kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")
@@ -66,16 +67,24 @@ def score_draws(
     _check_range(kind, edge, edge_name)
     _check_finite(node, "node")
     draws, _ = xr.broadcast(edge, node, exclude=("edge", "node", "state"))
-    dims = tuple(dim for dim in draws.dims if dim != "edge")
+    dims = tuple(dim for dim in draws.dims if dim not in ("edge", "obs"))
+    differ, n = ("obs",) if "obs" in draws.dims else (), len(indices)
+    if differ and draws.sizes["obs"] != n:
+        raise ValueError(
+            f'parameters have {draws.sizes["obs"]} rows along "obs", but x has {n}: give those of the same '
+            "rows"
+        )
     shape = tuple(draws.sizes[dim] for dim in dims)
-    etas = kind.natural(_rows(edge, dims, draws))
-    biases = _rows(node, dims, draws)
-    out = np.empty((len(etas), len(indices) if per_observation else 1))
-    row = np.empty(len(indices))
-    for s in range(len(etas)):
-        score(indices, kind.edge_tables(etas[s]), kind.node_tables(biases[s]), row)
+    etas = kind.natural(_rows(edge, (*dims, *differ), draws))
+    biases = _rows(node, (*dims, *differ), draws)
+    parts = [slice(i, i + 1) for i in range(n)] if differ else [slice(None)]
+    n_draws = len(etas) // len(parts)
+    out, row = np.empty((n_draws, n if per_observation else 1)), np.empty(n)
+    for s in range(n_draws):
+        for k, part in enumerate(parts, start=s * len(parts)):
+            score(indices[part], kind.edge_tables(etas[k]), kind.node_tables(biases[k]), row[part])
         out[s] = row if per_observation else row.sum()
-    coords = {key: c for key, c in draws.coords.items() if "edge" not in c.dims}
+    coords = {key: c for key, c in draws.coords.items() if not {"edge", "obs"} & set(c.dims)}
     found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
     return found if per_observation else found.isel(obs=0)
 

@@ -218,7 +218,7 @@ def _has_blocks(values: xr.DataArray) -> bool:
 
 
 def values_at_draws(
-    variables: Any, idata: Any, model: Any, group: str, most: int | None = None
+    variables: Any, idata: Any, model: Any, group: str, most: int | None = None, givens: Sequence = ()
 ) -> tuple[Iterator[Any], dict[str, xr.DataArray]]:
     """Evaluate functions of the free variables of a model at its draws, chain by chain.
 
@@ -229,6 +229,8 @@ def values_at_draws(
         The free variables on which `variables` depend are read of this group.
     most : int, optional
         Draws are thinned evenly to at most so many in all.
+    givens : sequence of (variable, value), optional
+        Values of ``pm.Data`` in place of those that the model holds.
 
     Returns
     -------
@@ -242,7 +244,7 @@ def values_at_draws(
     of = variables if isinstance(variables, list) else [variables]
     needed = set(ancestors(of, blockers=model.free_RVs))
     inputs = [rv for rv in model.free_RVs if rv in needed]
-    function = model.compile_fn(variables, inputs=inputs, point_fn=False)
+    function = model.compile_fn(variables, inputs=inputs, point_fn=False, givens=list(givens))
     if not inputs:
         return iter([function()]), {}
     draws = [

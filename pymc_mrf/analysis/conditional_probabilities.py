@@ -1,6 +1,7 @@
 """Probabilities of the states of each node given the other cells of its row, where some may be missing."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,7 +25,7 @@ class Conditionals:
     """
 
     def __init__(self, indices: np.ndarray, edges: np.ndarray, n_states: int) -> None:
-        self._x, self._K = indices, n_states
+        self._x, self._K, self._edges = indices, n_states, edges
         (n, d), states = indices.shape, np.arange(n_states)
         at, nodes = np.nonzero(indices >= 0)
         of_cells = nodes * n_states + indices[at, nodes]
@@ -39,8 +40,41 @@ class Conditionals:
         masks, pattern = np.unique(self._x < 0, axis=0, return_inverse=True)
         return [(np.flatnonzero(pattern == p), np.flatnonzero(masks[p])) for p in range(len(masks))]
 
+    def some_rows(self, n_edges: int) -> Iterator[slice]:
+        """Yield rows whose tables of so many edges are made at once."""
+        step = max(MAX_CELLS // (n_edges * self._K**2), 1)
+        for start in range(0, len(self._x), step):
+            yield slice(start, start + step)
+
+    def of_rows(self, rows: Any) -> "Conditionals":
+        """Take some rows."""
+        return Conditionals(self._x[rows], self._edges, self._K)
+
+    def at_each(self, edge_tables: np.ndarray, node_tables: np.ndarray) -> np.ndarray:
+        """Probabilities (n, d, K), each row having edge tables of its own.
+
+        Log tables are those of edges (n, r, K, K), or (1, r, K, K), and nodes (n, d, K), (1, d, K) or (d, K).
+        """
+        (n, d), K, (u, v) = self._x.shape, self._K, self._edges.T
+        edge_tables = np.broadcast_to(edge_tables, (n, *edge_tables.shape[1:]))
+        fields = np.array(np.broadcast_to(node_tables, (n, d, K)))
+        rows, edges = np.arange(n)[:, None], np.arange(len(u))
+        by_v = edge_tables[rows, edges, :, self._x[:, v]]  # (n, r, K), of the states of u
+        by_u = edge_tables[rows, edges, self._x[:, u]]
+        for near, far, added in ((u, v, by_v), (v, u, by_u)):
+            known = np.where(self._x[:, far, None] >= 0, added, 0.0)
+            ends = csr_array((np.ones(len(near)), (near, edges)), shape=(d, len(near)))
+            fields += (
+                (ends @ known.swapaxes(0, 1).reshape(len(near), -1)).reshape(d, n, K).swapaxes(0, 1)
+            )
+        result = softmax(fields, axis=2)
+        of_nodes = np.broadcast_to(node_tables, (n, d, K))
+        for i in np.flatnonzero((self._x < 0).any(axis=1)):
+            result[i] = self.of_rows([i]).at(edge_tables[i], of_nodes[i])[0]
+        return result
+
     def at(self, edge_tables: np.ndarray, node_tables: np.ndarray) -> np.ndarray:
-        """Probabilities (n, d, K) under log tables of edges (r, K, K) and nodes (d, K)."""
+        """Probabilities (n, d, K) under log tables of edges (r, K, K) and nodes (d, K) or (n, d, K)."""
         (n, d), K = self._x.shape, self._K
         values = edge_tables.ravel()
         half = csr_array((values, (self._u, self._v)), shape=(d * K, d * K))

@@ -1,17 +1,20 @@
 """The conditional density of every cell of a row given the others, in posterior draws of a field."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
-from pymc_mrf.analysis._posterior import check_tree, values_at_draws
+from pymc_mrf.analysis._posterior import check_tree
 from pymc_mrf.analysis.cells import PredictedRows, read_cells, state_coords
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.covariates import Covariates
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
 from pymc_mrf.fields.mixed import features_of_rows
+from pymc_mrf.fields.table_columns import as_table, check_row_labels
 from pymc_mrf.graph.coordinates import node_labels
 
 
@@ -38,15 +41,16 @@ class FieldDraws:
     ----------
     node : Apply
         Of the field.
-    idata, var_name, model, max_draws, group
+    idata, var_name, model, max_draws, group, covariates
         As of `predict_nodes`.
 
     Attributes
     ----------
     only : {"answer", "measurement"} or None
         Which kind all nodes of such fields have.
-    draws : list of lists of arrays
-        Parameters, for each draw that is kept, chain by chain.
+    draws : iterator over lists of arrays
+        Parameters, for each draw that is kept, chain by chain, to be read once; those that differ between
+        rows have a first dimension of rows, or of one if they do not.
     shape : (int, int)
         Chains, and draws of each that are kept.
     coords : dict
@@ -61,27 +65,44 @@ class FieldDraws:
     only: ClassVar[str | None] = None
 
     def __init__(
-        self, node: Any, idata: Any, var_name: str, model: Any, max_draws: int, group: str
+        self,
+        node: Any,
+        idata: Any,
+        var_name: str,
+        model: Any,
+        max_draws: int,
+        group: str,
+        covariates: Any,
     ) -> None:
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
         from pymc_mrf.distributions.table_record import record_of
 
         whole_number(max_draws, "max_draws", 1)
         self.op, self._idata, self._name = node.op, idata, var_name
-        parameters, ndims = self._parameters(*node.op.dist_params(node))
-        if not shared_by_rows(parameters, ndims):
+        given = node.op.dist_params(node)
+        self._covariates = Covariates(covariates, given, node.op.labels, model)
+        parameters, ndims = self._parameters(*given)
+        differ = [not shared_by_rows([p], [k]) for p, k in zip(parameters, ndims, strict=True)]
+        if any(p.type.ndim > 1 + k for p, k, d in zip(parameters, ndims, differ, strict=True) if d):
             raise ValueError(
-                f"{var_name}: its parameters differ between rows, which predictions do not serve; use "
-                "pm.sample_posterior_predictive"
+                f"{var_name}: its parameters differ along several dimensions of rows, but rows to predict "
+                "have one: declare the field with data (rows, nodes)"
             )
-        parameters = [core(p, k) for p, k in zip(parameters, ndims, strict=True)]
-        values, sample = values_at_draws(parameters, idata, model, group, max_draws)
+        parameters = [core(p, k + d) for p, k, d in zip(parameters, ndims, differ, strict=True)]
+        values, sample = self._covariates.at_draws(parameters, idata, model, group, max_draws)
         if not sample:
             raise ValueError(
                 f"{var_name} has no random parameters, so that there is nothing to average; PairwiseField "
                 "predicts states from known ones"
             )
-        self.draws = list(values)
+        first = next(values)
+        self._differ = [
+            label
+            for label, p, k in zip(node.op.labels, given, node.op.ndims_params, strict=False)
+            if not shared_by_rows([p], [k])
+        ]
+        self._n_rows = {len(p) for p, d in zip(first, differ, strict=True) if d} - {1}
+        self.draws = chain([first], values)
         self.shape = sample["chain"].size, sample["draw"].size
         self.record = record_of(model, var_name)
         nodes = node_labels(self.op.graph)
@@ -106,6 +127,15 @@ class FieldDraws:
             data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
         rows = read_cells(record, data)
         self._check(rows)
+        if others := self._n_rows - {len(rows.states)}:
+            raise ValueError(
+                f"{self._name}: {' and '.join(self._differ)}, which differ between rows, have "
+                f"{' and '.join(map(str, sorted(others)))} rows, but data has {len(rows.states)}: "
+                f"{self._covariates.remedy(self._differ)}"
+            )
+        table = as_table(data)
+        for name, value in self._covariates.values.items():
+            check_row_labels(value, table, f"covariates[{name!r}]", "data")
         return rows
 
     def _check(self, rows: PredictedRows) -> None:
@@ -117,14 +147,12 @@ class FieldDraws:
 
 
 class StateDraws(FieldDraws):
-    """Log tables of edges (r, K, K) and of nodes (d, K) of a discrete field."""
+    """Parameters of a discrete field, of which log tables are made draw by draw."""
 
     only: ClassVar = "answer"
 
     def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
-        import pytensor.tensor as pt
-
-        return self.op.log_tables(given, pt), self.op.table_ndims
+        return list(given), self.op.ndims_params
 
     def _check(self, rows: PredictedRows) -> None:
         n_missing = (rows.states < 0).sum(axis=1)
@@ -138,12 +166,25 @@ class StateDraws(FieldDraws):
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         conditionals = Conditionals(rows.states, self.op.graph.edges, self.op.family.n_states)
-        for edge_tables, node_tables in self.draws:
-            yield Prediction(conditionals.at(edge_tables, node_tables), rows.measured, rows.measured)
+        for given in self.draws:
+            yield Prediction(self._probabilities(conditionals, given), rows.measured, rows.measured)
+
+    def _probabilities(self, conditionals: Conditionals, given: list) -> np.ndarray:
+        """Probabilities (n, d, K) under one draw; tables of edges are made of some rows at a time."""
+        edge, *nodes = given
+        if edge.ndim == self.op.ndims_params[0]:
+            return conditionals.at(*self.op.log_tables(given))
+        differ = [p.ndim > k for p, k in zip(nodes, self.op.ndims_params[1:], strict=True)]
+        parts = []
+        for part in conditionals.some_rows(self.op.graph.n_edges):
+            of_rows = [p[part] if d and len(p) > 1 else p for p, d in zip(nodes, differ, strict=True)]
+            tables = self.op.log_tables([edge[part] if len(edge) > 1 else edge, *of_rows])
+            parts.append(conditionals.of_rows(part).at_each(*tables))
+        return np.concatenate(parts)
 
 
 class NormalDraws(FieldDraws):
-    """Precision (d, d) and means (d,) of a Gaussian field."""
+    """Precision (d, d) and means (d,) of a Gaussian field, or (n, d, d) and (n, d)."""
 
     only: ClassVar = "measurement"
 
@@ -157,25 +198,29 @@ class NormalDraws(FieldDraws):
         scale = np.array(self.op.scale)
         masks, pattern = np.unique(np.isnan(x), axis=0, return_inverse=True)
         groups = [(np.flatnonzero(pattern == k), mask) for k, mask in enumerate(masks)]
+        d = x.shape[1]
         for K, mu in self.draws:
             mean, variance = np.empty((2, *x.shape))
+            K, centre = K.reshape(-1, d, d), np.broadcast_to(mu, x.shape)
             for alike, is_missing in groups:
-                at = alike[:, None]
                 seen, gone = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
-                deviations, K_seen = (x[at, seen] - mu[seen]) / scale[seen], K[np.ix_(seen, seen)]
+                own = K[alike] if len(K) > 1 else K  # of each row, or of all
+                at = alike[:, None]
+                deviations = ((x[at, seen] - centre[at, seen]) / scale[seen])[:, None]
+                K_seen = own[:, seen[:, None], seen]
                 if len(gone):
-                    S, across = np.linalg.inv(K[np.ix_(gone, gone)]), K[np.ix_(seen, gone)]
-                    mean[at, gone] = mu[gone] - scale[gone] * (deviations @ across @ S)
-                    variance[at, gone] = scale[gone] ** 2 * np.diag(S)
-                    K_seen = K_seen - across @ S @ across.T  # the others integrated out
-                own = np.diag(K_seen)
-                mean[at, seen] = x[at, seen] - scale[seen] * (deviations @ K_seen / own)
-                variance[at, seen] = scale[seen] ** 2 / own
+                    S, across = np.linalg.inv(own[:, gone[:, None], gone]), own[:, seen[:, None], gone]
+                    mean[at, gone] = centre[at, gone] - scale[gone] * (deviations @ across @ S)[:, 0]
+                    variance[at, gone] = scale[gone] ** 2 * np.diagonal(S, axis1=1, axis2=2)
+                    K_seen = K_seen - across @ S @ across.swapaxes(1, 2)  # the others integrated out
+                diagonal = np.diagonal(K_seen, axis1=1, axis2=2)
+                mean[at, seen] = x[at, seen] - scale[seen] * (deviations @ K_seen)[:, 0] / diagonal
+                variance[at, seen] = scale[seen] ** 2 / diagonal
             yield Prediction(nothing, mean, variance)
 
 
 class MixedDraws(FieldDraws):
-    """Quadratic form (Q + c, Q + c), biases (a, K) and means (c,) of a mixed field."""
+    """Quadratic form (Q + c, Q + c), biases (a, K) and means (c,), or (n, c), of a mixed field."""
 
     def _parameters(self, *given: Any) -> tuple[list, tuple[int, ...]]:
         from pymc_mrf.distributions.symbolic_tables import core
@@ -210,7 +255,9 @@ class MixedDraws(FieldDraws):
             yield Prediction(softmax(scores, axis=2), mean + scale * others / diagonal, variance)
 
 
-def field_draws(idata: Any, var_name: str, model: Any, max_draws: int, group: str) -> FieldDraws:
+def field_draws(
+    idata: Any, var_name: str, model: Any, max_draws: int, group: str, covariates: Any
+) -> FieldDraws:
     """Draws of the parameters of the field of this name, of any kind."""
     import pymc as pm
 
@@ -229,7 +276,7 @@ def field_draws(idata: Any, var_name: str, model: Any, max_draws: int, group: st
     node = field_node(model[var_name]) if var_name in model.named_vars else None
     for kind, draws in served.items():
         if node is not None and isinstance(node.op, kind):
-            return draws(node, idata, var_name, model, max_draws, group)
+            return draws(node, idata, var_name, model, max_draws, group, covariates)
     fields = [
         repr(str(rv.name))
         for rv in model.observed_RVs

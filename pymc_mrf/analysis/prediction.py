@@ -19,6 +19,7 @@ def predict_nodes(
     var_name: str,
     *,
     data: Any = None,
+    covariates: Any = None,
     model: Any = None,
     max_draws: int = 500,
     group: str = "posterior",
@@ -34,12 +35,16 @@ def predict_nodes(
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`, whose parameters are the same for
-        all rows.
+        A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`. Where parameters differ between
+        rows, each row is predicted by its own.
     data : (n, d) array_like or table, optional
         Rows to predict, in the codes, categories and units of the table that the model was made of; cells may
         be missing. By default those that the model was fitted to, which predicts them too well where there
         are few rows for the number of edges.
+    covariates : mapping, optional
+        Values of ``pm.Data`` by their names, such as ``{"age": age_test}``, one for each row of `data` or one
+        for all, from which parameters that differ between rows are computed. By default those that the model
+        holds, as it was declared or after ``pm.set_data``.
     model : pymc.Model, optional
         By default that of the context.
     max_draws : int
@@ -62,7 +67,8 @@ def predict_nodes(
     ------
     TypeError, ValueError
         If the model has no such field or `idata` not its parameters, data are not states of the field, or no
-        measurements, or a row lacks so many cells that their states cannot be listed (beyond 16,384).
+        measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), or
+        covariates are no ``pm.Data`` behind the parameters, or have other rows than the data.
 
     See Also
     --------
@@ -74,14 +80,14 @@ def predict_nodes(
     >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
     >>> pymc_mrf.score_predictions(p, x_test)
     """
-    field = field_draws(idata, var_name, model, max_draws, group)
+    field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
     total = first = second = np.zeros(())
     for cells in field.predictions(rows):
         total = total + cells.probability
         first = first + cells.mean
         second = second + cells.variance + cells.mean**2
-    n = len(field.draws)
+    n = field.shape[0] * field.shape[1]
     mean = first / n
     found = xr.Dataset(
         {
@@ -109,6 +115,7 @@ def predictability(
     var_name: str,
     *,
     data: Any = None,
+    covariates: Any = None,
     model: Any = None,
     max_draws: int = 500,
     group: str = "posterior",
@@ -117,7 +124,7 @@ def predictability(
 
     Parameters
     ----------
-    idata, var_name, data, model, max_draws, group
+    idata, var_name, data, covariates, model, max_draws, group
         As in `predict_nodes`.
 
     Returns
@@ -145,7 +152,7 @@ def predictability(
     --------
     >>> arviz.summary(pymc_mrf.predictability(idata, "x", model=model), kind="stats")
     """
-    field = field_draws(idata, var_name, model, max_draws, group)
+    field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
     dim_of: dict[str, str] = {}
     if rows.states.shape[1]:

@@ -36,7 +36,9 @@ def log_pseudo_likelihood(
         Edge parameters as the family writes them (agreement: theta in (0, 1)). A DataTree from
         `pymc.sample`, of which every draw of `var_name` is evaluated; a DataArray with the edges as
         its last dimension, such as ``idata.posterior["theta"].mean(("chain", "draw"))``; or a plain
-        array (r,). A scalar per draw stands for all edges.
+        array (r,). A scalar per draw stands for all edges. Where they differ between rows, as a
+        ``pm.Deterministic`` with dims ("obs", "edge") does, their dimension "obs" is that of the rows of `x`,
+        and each is scored by its own.
     family : {"agreement", "ising", "boltzmann", "ordinal"}
     n_states : int, or sequence of d of them
         Number of states of the agreement or ordinal family, of the ordinal one also for each node.
@@ -46,7 +48,8 @@ def log_pseudo_likelihood(
         Variable of the edge parameters if `parameters` is a DataTree.
     node : str, xarray.DataArray or array_like, optional
         Node parameters (Ising field, Boltzmann bias, ordinal threshold): a variable of the DataTree, or
-        values, one per node, thresholds (d, K - 1), or one for all. Zero if not given, which is refused
+        values, one per node, thresholds (d, K - 1), or one for all, which may have a dimension "obs" as edge
+        parameters may. Zero if not given, which is refused
         where a DataTree has a variable on the nodes: 0 says that it is to be left out.
     group : str
         Group of the DataTree to read.
@@ -67,7 +70,7 @@ def log_pseudo_likelihood(
     TypeError, ValueError
         If the data are not complete states of the family, sizes do not match the graph, parameters
         are out of range, edge coordinates are those of another graph, or `node` is not given although the
-        posterior has a variable on the nodes.
+        posterior has a variable on the nodes, or rows along "obs" are not as many as those of `x`.
     """
     graph = as_undirected(graph, IN_TIME)
     kind = get_family(family, n_states, scores, graph.nodes)

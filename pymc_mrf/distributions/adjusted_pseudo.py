@@ -12,14 +12,14 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.arguments import GivenData
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.remedies import check_fixed, listed, possible, refusal
+from pymc_mrf.distributions.remedies import advice, check_fixed, possible, refusal
 from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment, AffineProblem, adjust
 
 
 def adjustment(op: MarkovRandomFieldRV, parameters: list, data: GivenData) -> Adjustment:
     """Adjust the pseudo-likelihood of a field to its data, for parameters (symbolic) of a model."""
     (_, x, name), family, graph = data, op.family, op.graph
-    remedy = f"use likelihood={listed(possible(lambda: op.tree, parameters))}"
+    remedy = advice(possible(lambda: op.tree, parameters), "use", op.family, parameters)
     refuse = partial(refusal, name, "adjusted-pseudo")
     if x is None or np.ma.is_masked(x):
         raise refuse("needs observed data without missing cells", remedy)

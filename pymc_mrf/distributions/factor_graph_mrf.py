@@ -125,7 +125,7 @@ class FactorGraphMRF(DiscreteField):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
-        check_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), [flat])
+        check_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), None, [flat])
         if likelihood == "auto":
             likelihood = exact_or_particles(lambda: factor_graph_tree(graph))
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))

@@ -19,7 +19,7 @@ from pymc_mrf.distributions.column_warnings import warn_of_edges
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
-from pymc_mrf.distributions.remedies import listed, possible
+from pymc_mrf.distributions.remedies import advice, possible
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
@@ -221,14 +221,20 @@ def state_dtype(dtype: Any, states: Sequence[int]) -> str:
 
 
 def check_likelihood(
-    likelihood: str, n_sweeps: int, tree, parameters: Sequence, known: Sequence[str] = LIKELIHOODS
+    likelihood: str,
+    n_sweeps: int,
+    tree,
+    family: Family | None,
+    parameters: Sequence,
+    known: Sequence[str] = LIKELIHOODS,
 ) -> None:
     """Refuse options of a field that it cannot have; `tree` makes the junction tree."""
     check_option(likelihood, "likelihood", known)
     whole_number(n_sweeps, "n_sweeps", 1)
     if likelihood == "exact" and not is_tractable(tree()):
-        left = listed(possible(tree, parameters, among=("particles", "pseudo")))
-        check_tractable(tree(), remedy=f"use likelihood={left} instead, or a sparser graph")
+        left = possible(tree, parameters, among=("particles", "pseudo"))
+        instead = advice(left, "use", family, parameters)
+        check_tractable(tree(), remedy=f"{instead}, or a sparser graph")
 
 
 def exact_or_particles(tree) -> str:

@@ -29,7 +29,8 @@ class IntractableLogPartition(NumbaOp, Guarded, Op):
         'under likelihood="particles" the log probability of a field is known up to a normalisation that '
         "depends on its parameters, so that pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would go "
         "wherever it is largest: let pm.sample() choose the step of these parameters, or declare the field "
-        'with likelihood="exact" or "pseudo"'
+        'with likelihood="exact" or "monte-carlo" where one of them serves, else "pseudo", which is nearly '
+        "right"
     )
     used = False
     """Whether the log probability of any intractable field has been asked for in this process."""

@@ -23,6 +23,7 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
+from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
@@ -183,14 +184,16 @@ class MixedMRF(ContinuousField):
             beyond = "monte-carlo" if is_complete else "pseudo"
             likelihood = "exact" if op.n_states <= LISTED else beyond
         if likelihood == "monte-carlo" and not is_complete:
+            left = [one for one in op.alternatives if one != "monte-carlo"]
             raise ValueError(
                 'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
-                'use likelihood="exact" or "pseudo", or drop the rows with missing cells'
+                f"{advice(left, 'use', op.family, [])}, or drop the rows with missing cells"
             )
         if likelihood == "exact" and op.n_states > MOST_LISTED:
+            left = ["monte-carlo"] if is_complete else ["pseudo"]
             raise ValueError(
                 f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
-                'likelihood="exact" lists: use likelihood="pseudo", or fewer answers'
+                f'likelihood="exact" lists: {advice(left, "use", op.family, [])}, or fewer answers'
             )
         reference = None
         if likelihood == "monte-carlo":

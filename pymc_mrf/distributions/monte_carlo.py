@@ -11,7 +11,7 @@ from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import GivenData, is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.remedies import check_fixed, listed, possible, refusal
+from pymc_mrf.distributions.remedies import advice, check_fixed, possible, refusal
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import field_tree
@@ -85,8 +85,8 @@ def sampled_field(
     """Simulate a field at its reference, for parameters (symbolic) and data of a model."""
 
     def refuse(reason: str) -> ValueError:
-        left = listed(possible(lambda: field_tree(graph, family.n_states), parameters))
-        return refusal(name, "monte-carlo", reason, f"use likelihood={left}")
+        left = possible(lambda: field_tree(graph, family.n_states), parameters)
+        return refusal(name, "monte-carlo", reason, advice(left, "use", family, parameters))
 
     name = data.name
     if reason := _why_not(family, graph, parameters, data.values):

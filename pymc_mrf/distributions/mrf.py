@@ -127,7 +127,7 @@ class MarkovRandomField(DiscreteField):
         options = MonteCarlo() if isinstance(likelihood, str) else likelihood
         likelihood = "monte-carlo" if is_monte_carlo(likelihood) else likelihood
         tree = partial(field_tree, graph, family.n_states)
-        check_likelihood(likelihood, n_sweeps, tree, parameters, PAIRWISE_LIKELIHOODS)
+        check_likelihood(likelihood, n_sweeps, tree, family, parameters, PAIRWISE_LIKELIHOODS)
         path = sampled = None
         if likelihood == "path":
             path = find_path(

@@ -11,6 +11,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.arguments import GivenData
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, is_tractable
 
 ALTERNATIVES = ("exact", "monte-carlo", "particles", "pseudo")
@@ -22,6 +23,52 @@ def listed(likelihoods: Sequence[str]) -> str:
     """Name likelihoods in a sentence."""
     *first, last = [f'"{likelihood}"' for likelihood in likelihoods]
     return f"{', '.join(first)} or {last}" if first else last
+
+
+AS_COLUMNS = (
+    "make covariates of items columns of a mixed table, for which its edges are adjusted, as table = "
+    "items.assign(age=age) and pymc_mrf.network_model(table, kind=pymc_mrf.column_kinds(table, "
+    'dict.fromkeys(items, "{kind}") | dict(age="continuous")))'
+)
+"""What is right for covariates of biases and thresholds, at any size: given age, answers of a `MixedMRF` are
+a field whose biases are linear in age, and whose other parameters are the same."""
+
+IN_GROUPS = (
+    "give each of a few groups of rows a field, with sums of the same vectors, as w + 0.5 * delta and "
+    'w - 0.5 * delta, which "monte-carlo" serves'
+)
+"""What is right for covariates of weights."""
+
+
+def advice(left: Sequence[str], verb: str, family: Family | None, parameters: Sequence) -> str:
+    """Say with which likelihoods to declare a field, and what is right where these are only nearly so.
+
+    Parameters
+    ----------
+    left : sequence of str
+        The likelihoods that serve.
+    verb : str
+        Before them, such as "declare with".
+    family : Family or None
+        None of fields whose edges have other parameters than one number or one block.
+    parameters : sequence of symbolic variables
+        Those of the field, edges first.
+    """
+    said = f"{verb} likelihood={listed(left)}"
+    if list(left) != ["pseudo"]:
+        return said
+    said += ", which is nearly right"
+    if family is None:
+        return said
+    cores = 1 + family.edge_axes, 1 + family.node_axes
+    differ = [
+        not all(p.type.broadcastable[: p.type.ndim - k]) for p, k in zip(parameters, cores, strict=False)
+    ]
+    if differ[:1] == [True]:
+        return f"{IN_GROUPS}, or {said}"
+    unordered = family.has_blocks or family.measures_agreement
+    kind = "ordinal" if family.n_states == 2 or not unordered else "nominal"
+    return f"{AS_COLUMNS.format(kind=kind)}, or {said}" if any(differ) else said
 
 
 def refusal(name: str, likelihood: str, reason: str, remedy: str) -> ValueError:
@@ -78,6 +125,12 @@ def possible(
             continue
         left.append(likelihood)
     return left
+
+
+def advice_of(node, left: Sequence[str], verb: str) -> str:
+    """`advice` for a field of a model, by its apply node."""
+    family = node.op.family if node.op.may_be_sampled else None
+    return advice(left, verb, family, node.op.dist_params(node))
 
 
 def possible_of(node, model: pm.Model, among: Sequence[str] = ALTERNATIVES) -> list[str]:

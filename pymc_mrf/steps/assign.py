@@ -12,7 +12,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.intractable import IntractableLogPartition
 from pymc_mrf.distributions.parents import likelihoods_fed
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
@@ -96,8 +96,8 @@ class Unsampleable(BlockedStep):
             elif rv in feeding:
                 raise ValueError(
                     f"{rv.name} is discrete and parametrises a field whose partition function is "
-                    "intractable, and no step samples that; declare the field with "
-                    f"likelihood={listed(possible_of(feeding[rv], model))}"
+                    "intractable, and no step samples that; "
+                    f"{advice_of(feeding[rv], possible_of(feeding[rv], model), 'declare the field with')}"
                 )
             else:
                 others.append(value)

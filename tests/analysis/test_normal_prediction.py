@@ -83,5 +83,7 @@ def test_bad_data(fitted):
     with pm.Model() as other:
         w = pm.Normal("w", 0, 0.1, shape=6)
         pmrf.GaussianMRF("x", w, 1.0, np.zeros((30, 1)), graph=GRAPH, observed=np.nan_to_num(x))
-    with pytest.raises(ValueError, match="parameters differ between rows"):
-        pmrf.predict_nodes(idata, "x", model=other)
+    with pytest.raises(
+        ValueError, match="mean, which differ between rows, have 30 rows, but data has 2"
+    ):
+        pmrf.predict_nodes(idata, "x", data=x[:2], model=other)

@@ -79,9 +79,7 @@ def test_a_mixed_field_without_a_scale_has_the_same_density():
         logp.append(pm.logp(field, table[list(kinds.names)].to_numpy(float)).eval(mode="FAST_COMPILE"))
     np.testing.assert_allclose(*logp)
     assert not np.allclose(found["weight"], draws["weight"])
-    with pytest.raises(
-        ValueError, match=r"weight has \d+ entries along 'entry', those of a MixedMRF with 10 edges: say kinds="
-    ):
+    with pytest.raises(ValueError, match="those of a MixedMRF with 10 edges: say kinds="):
         pmrf.original_units(idata, graph=graph, sd=sd)
     with pytest.raises(ValueError, match="mean has no meaning beside kinds"):
         pmrf.original_units(idata, graph=graph, kinds=kinds, sd=sd, mean=sd)

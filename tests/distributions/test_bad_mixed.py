@@ -134,9 +134,25 @@ def test_what_is_missing():
         declare(X[:, [1, 3]], kinds=kinds, graph=pmrf.graphs.complete(kinds.names))
     many = pmrf.ColumnKinds(tuple(range(10)), ("nominal",) * 10, (4,) * 10)
     with pytest.raises(
-        ValueError, match=r"1,048,576 states together, more than .*: use likelihood=\"pseudo\""
+        ValueError,
+        match=r"1,048,576 states together, more than .*: use likelihood=\"pseudo\", which is n",
     ):
         pmrf.MixedMRF.dist(0.0, graph=pmrf.graphs.complete(10), kinds=many, likelihood="exact")
+    options = {"graph": pmrf.graphs.complete(10), "kinds": many}
+    x = np.random.default_rng(0).integers(4, size=(20, 10)).astype(float)
+    with (
+        pm.Model(),
+        pytest.raises(ValueError, match=r'use likelihood="monte-carlo", or fewer answers'),
+    ):
+        pmrf.MixedMRF("x", 0.0, **options, observed=x, likelihood="exact")
+    x[0, 0] = np.nan
+    with (
+        pm.Model(),
+        pytest.raises(
+            ValueError, match='use likelihood="pseudo", which is nearly right, or drop the rows'
+        ),
+    ):
+        pmrf.MixedMRF("x", 0.0, **options, observed=x, likelihood="monte-carlo")
 
 
 def test_a_dirichlet_process():

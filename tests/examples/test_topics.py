@@ -11,6 +11,7 @@ from examples import (
     edge_covariates,
     gaussian_speed,
     hierarchical_field,
+    item_covariates,
     kinetic_recovery,
     large_fields,
     missing_cells,
@@ -84,6 +85,13 @@ def test_large_fields(tmp_path):
     assert '| 5 levels, noise 1, 8 neighbours | `"cut"` | factor |' in text
     text = (tmp_path / "_results" / "large_fields_bounds.md").read_text(encoding="utf-8")
     assert "| 10 x 10 |" in text
+
+
+@pytest.mark.slow
+def test_item_covariates(tmp_path, no_convergence_warnings):
+    item_covariates.main(["--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "item_covariates.md").read_text(encoding="utf-8")
+    assert text.count("\n| items") == 4 and "1 data sets of 600 rows and 3 items" in text
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import pymc as pm
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, free_parents
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField, intractable_field
 
@@ -40,16 +40,17 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     for parent in free_parents(node, model):
         kind = type(parent.owner.op)
         if kind in POINT_MASSES:
-            left = listed(possible_of(node, model, ("exact", "pseudo")))
+            left = possible_of(node, model, ("exact", "monte-carlo", "pseudo"))
+            declared = advice_of(node, left, "declare the field with")
             raise ValueError(
                 f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
-                f"{REMEDIES[kind].format(parent.name)}; or declare the field with likelihood={left}"
+                f"{REMEDIES[kind].format(parent.name)}; or {declared}"
             )
         if parent.dtype.startswith(("int", "uint", "bool")):
-            left = listed(possible_of(node, model))
+            declared = advice_of(node, possible_of(node, model), "declare the field with")
             raise ValueError(
                 f"{step} samples continuous variables, but {rv.name} depends on the discrete "
-                f"{parent.name}; declare the field with likelihood={left}, or "
+                f"{parent.name}; {declared}, or "
                 f"make {parent.name} a constant"
             )
         if parent not in owned:

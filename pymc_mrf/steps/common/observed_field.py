@@ -1,6 +1,6 @@
 """The observed fields that a free variable parametrises, found in a model and checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pymc as pm
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference import Reference
@@ -268,11 +268,8 @@ class ObservedField:
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
         if op.likelihood not in likelihoods:
-            served = [one.removeprefix(op.prefix) for one in likelihoods if one.startswith(op.prefix)]
-            left = possible_of(node, model, served)
-            remedy = f"leave {rv.name} to pm.sample()"
-            if left:
-                remedy = f"declare the field with likelihood={listed(left)}"
+            remedy = self.advice(likelihoods, "declare the field with")
+            remedy = remedy or f"leave {rv.name} to pm.sample()"
             raise ValueError(
                 f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
             )
@@ -286,6 +283,14 @@ class ObservedField:
             )
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
+
+    def advice(self, likelihoods: Sequence[str], verb: str) -> str:
+        """Say with which of some likelihoods the field may be declared; "" if with none."""
+        node = field_node(self._model[self.name])
+        prefix = node.op.prefix
+        served = [one.removeprefix(prefix) for one in likelihoods if one.startswith(prefix)]
+        left = possible_of(node, self._model, served)
+        return advice_of(node, left, verb) if left else ""
 
     @property
     def references(self) -> list[Reference]:

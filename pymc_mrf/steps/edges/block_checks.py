@@ -7,7 +7,7 @@ from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_prior import KINDS
 
 SLABS = "pm.Normal, pm.StudentT, pm.Cauchy or pm.Laplace"
-SERVED = ("exact", "pseudo", "monte-carlo", "mixed-exact", "mixed-pseudo", "mixed-monte-carlo")
+SERVED = ("exact", "monte-carlo", "pseudo", "mixed-exact", "mixed-monte-carlo", "mixed-pseudo")
 
 
 def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
@@ -51,7 +51,7 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
     if field.likelihood not in SERVED:
         raise ValueError(
             f"{step} samples tables of edges under likelihood={listed(SERVED)}, but {field.name} has "
-            f'"{field.likelihood}": declare it with likelihood="pseudo" or "monte-carlo"'
+            f'"{field.likelihood}": {field.advice(SERVED, "declare it with")}'
         )
     if type(op.scalar.op) not in KINDS:
         raise ValueError(

@@ -8,7 +8,12 @@ from pymc.step_methods.compound import CompoundStep
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, listed, possible_of
+from pymc_mrf.distributions.remedies import (
+    IN_PLACE_OF_PSEUDO,
+    advice_of,
+    in_place_of_pseudo,
+    possible_of,
+)
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
@@ -245,7 +250,8 @@ class EdgeGibbs(EdgeStep):
             left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
             if "particles" not in left:
-                remedy = f"Declare the field with likelihood={listed(left)}"
+                remedy = advice_of(node, left, "declare the field with")
+                remedy = remedy[0].upper() + remedy[1:]
                 if fed:
                     remedy += f", or let {fed[0].name} depend on something else than {rv.name}"
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_prior import EdgePriorReader, NodeReader
@@ -74,7 +74,8 @@ class EdgeStep(MRFStep):
             if serves:
                 left = self._possible(serves)
                 own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
-                remedy = f"declare with likelihood={listed(left)}" if left else own
+                node = field_node(self._model[field.name])
+                remedy = advice_of(node, left, "declare with") if left else own
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
             )

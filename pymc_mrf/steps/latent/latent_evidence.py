@@ -17,7 +17,7 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import listed, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
 from pymc_mrf.steps.latent.latent_bounds import CHECKED, check_indices
 from pymc_mrf.steps.latent.latent_imputed import can_be_drawn
@@ -108,10 +108,10 @@ class LatentEvidence:
         for v, _ in found:
             node = field_node(v)
             if node is not None and node.op.likelihood == "particles":
-                left = listed(possible_of(node, model))
+                declared = advice_of(node, possible_of(node, model), f"declare {v.name} with")
                 raise ValueError(
                     f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "
-                    f"function is intractable; declare {v.name} with likelihood={left}"
+                    f"function is intractable; {declared}"
                 )
         check_indices(value, found, model, self._states, point)
         self._model, self._point, self._found = model, point, found

@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
@@ -53,6 +54,11 @@ def covariate(graph, likelihood):
     declare(graph, likelihood, edges(graph) + z * edges(graph, "delta"), biases(graph))
 
 
+def covariate_of_biases(graph, likelihood):
+    z = np.linspace(-1, 1, 12)[:, None]
+    declare(graph, likelihood, edges(graph), biases(graph) + z * biases(graph, "slope"))
+
+
 def biases_of_something_else(graph, likelihood):
     b = biases(graph)
     pm.Normal("y", b.sum(), 1, observed=0.0)
@@ -84,7 +90,15 @@ def nothing_is_simulated(monkeypatch):
     monkeypatch.setattr(MRFStep, "_warm_up", lambda step: None)  # nor is a kernel compiled
 
 
-MODELS = [plain, difference, covariate, biases_of_something_else, discrete, hidden_parent]
+MODELS = [
+    plain,
+    difference,
+    covariate,
+    covariate_of_biases,
+    biases_of_something_else,
+    discrete,
+    hidden_parent,
+]
 
 
 def refusal(make, graph, likelihood):
@@ -113,6 +127,7 @@ def recommended(message):
     "plain-wide",
     "covariate-small",
     "biases_of_something_else-wide",
+    "covariate_of_biases-wide",
     "discrete-small",
     "difference-wide",
 )
@@ -155,3 +170,22 @@ def test_fields_that_share_their_edges():
 def test_recommended_likelihoods_are_found_in_messages():
     text = 'no step takes likelihood="particles": declare with likelihood="exact" or "pseudo", or leave b out'
     assert recommended(text) == {"exact", "pseudo"}
+
+
+@pytest.mark.parametrize("likelihood", ["particles", "monte-carlo", "exact", "adjusted-pseudo"])
+def test_covariates_of_rows_have_a_remedy_that_is_right(likelihood):
+    """Beside the pseudo-likelihood, which is nearly so; and what it says can be typed."""
+    said = refusal(covariate_of_biases, WIDE, likelihood)
+    assert 'likelihood="pseudo", which is nearly right' in said
+    typed = re.search(r"as table = (.*) and (pymc_mrf\.network_model\(.*\)), or ", said)
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.integers(0, 3, (30, 3)), columns=list("abc"))
+    names = {"items": items, "age": rng.integers(18, 80, 30), "pymc_mrf": pmrf}
+    names["table"] = eval(typed[1], names)
+    model = eval(typed[2], names)
+    node = field_node(next(rv for rv in model.observed_RVs if field_node(rv)))
+    kinds = dict(zip(node.op.columns.names, node.op.columns.kinds, strict=True))
+    assert kinds == {"a": "ordinal", "b": "ordinal", "c": "ordinal", "age": "continuous"}
+    said = refusal(covariate, WIDE, likelihood)
+    assert "ive each of a few groups of rows a field, with sums of the same vectors" in said
+    assert "column_kinds" not in said

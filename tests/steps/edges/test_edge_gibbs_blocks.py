@@ -161,7 +161,8 @@ def test_a_tabulated_slab():
 
 
 def test_particles():
-    refuse('declare it with likelihood="pseudo"', likelihood="particles", bias=np.zeros((2, 3)))
+    message = 'declare it with likelihood="exact", "monte-carlo" or "pseudo"'
+    refuse(message, likelihood="particles", bias=np.zeros((2, 3)))
 
 
 def test_no_blocks():
