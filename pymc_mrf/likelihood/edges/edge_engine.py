@@ -69,6 +69,8 @@ class EdgeEngine:
         Whether chains start without edges, which then come in the first sweeps; else at estimates.
     takes_share : bool
         Whether it takes a `Share` itself, by the option `share`; else `SharedEdges` is put around it.
+    n_repeats : int
+        Passes over all edges in a `sweep`: several where they cost little beside the rest of a step.
     """
 
     view: Any
@@ -77,6 +79,7 @@ class EdgeEngine:
     is_pseudo: ClassVar[bool] = False
     starts_empty: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
+    n_repeats: int = 1
     _columns: Columns  # of the data
     _counts: DataCounts | None = None  # of data that change
 
@@ -146,18 +149,20 @@ class EdgeEngine:
         """Keep what `learn` needs of the state before a joint move."""
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn; `w` (r,) and `b` (d q,) are changed in place.
+        """Update every edge in turn, `n_repeats` times; `w` (r,) and `b` (d q,) are changed in place.
 
         Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
         would change an edge, and of those accepted.
         """
-        view = self.view
+        view, n_proposed, n_accepted = self.view, 0, 0
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        counts = sweep_edges(view, prior, corrected, rng)
+        for _ in range(self.n_repeats):
+            proposed, accepted = sweep_edges(view, prior, corrected, rng)
+            n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
-        return counts
+        return n_proposed, n_accepted
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""
