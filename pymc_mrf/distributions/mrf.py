@@ -131,9 +131,9 @@ class MarkovRandomField(DiscreteField):
             sampled = sampled_field(options, family, graph, parameters, data)
         elif likelihood == "auto":
             # the first of these that serves; `dist` knows no rows, for which a simulation would be
-            if n_rows and not is_cheap(tree()):
-                path = unasked_path(family, parameters, graph, n_rows)
-                sampled = None if path else unasked_sample(family, graph, parameters, data)
+            if n_rows:
+                path = None if is_cheap(tree()) else unasked_path(family, parameters, graph, n_rows)
+                sampled = None if path else unasked_sample(family, graph, parameters, data, tree)
             likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
         make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
         op = make(path=path, sampled=sampled)

@@ -25,11 +25,6 @@ class CholeskyPattern(NamedTuple):
     rows: np.ndarray
     place: np.ndarray
 
-    @property
-    def n_operations(self) -> int:
-        """Multiplications of a factorisation, about: half the sum of the squared lengths of columns."""
-        return int((np.diff(self.indptr) ** 2).sum()) // 2
-
 
 def little_fill_order(links) -> np.ndarray:
     """Order of elimination by minimum degree of a sparse symmetric matrix `links` (d, d) of scipy."""

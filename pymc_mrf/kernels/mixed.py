@@ -231,7 +231,7 @@ def fill_weighted(p, x, out):
 
 @lean
 def fill_product_means(layout, states, at, active, room, out):
-    """Fill `out` (k,) with the means, at a `Weighted`, of the products that parameters `active` (k,) multiply.
+    """Fill `out` (k,) with the means, at a `Weighted`, of what parameters `active` (k,) multiply.
 
     Scratch `room` (N,).
     """

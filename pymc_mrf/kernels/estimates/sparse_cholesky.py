@@ -67,7 +67,7 @@ def log_determinant_and_slopes(indptr, rows, place, entries, slopes):
     entries : (N,) array
         Of the matrix, those on the diagonal and below.
     slopes : (N,) array
-        Overwritten: entries of the inverse. Those off the diagonal, being two of the matrix each, count twice.
+        Overwritten: entries of the inverse, twice those off the diagonal, each being two of the matrix.
     """
     m, n = rows.shape[0], indptr.shape[0] - 1
     values, lower, pivots, inverse = np.zeros(m), np.empty(m), np.empty(n), np.empty(m)

@@ -12,7 +12,6 @@ from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.shared_edges import Share
 
-
 FREE, MOST_REPEATS = 500_000, 16
 """Operations of all passes over the edges in a step, which then cost about as much as the rest of it, and the
 most passes. Edges of scales that measure alike stand in for each other: of 13 scales of 231 people the worst
