@@ -175,7 +175,8 @@ class AgreementMRF(MarkovRandomField):
         rows share and one number per edge, whatever its prior; `MonteCarlo` has its options.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
         tables of the junction tree have at most 2 ** 20 cells, but "monte-carlo" if a draw then takes more
-        than 2e7 operations, and twice those by the sample (`pymc_mrf.likelihood.draw_cost`); else "path" if there is one, for rows
+        than 2e7 operations, and twice those by the sample (`pymc_mrf.likelihood.draw_cost`); else "path" if
+        there is one, for rows
         that have at most 2 ** 14 nodes together and whose coupling is random, a single row of up to four
         states and no negative couplings 2 ** 16 nodes, or 2 ** 12 nodes of two states in a field; else
         "monte-carlo" if its reference is found and its noise at most 1.2 times the

@@ -229,6 +229,7 @@ def test_pseudo_density(c):
     np.testing.assert_allclose(found, reference.log_likelihood_of(x, "pseudo")(theta))
 
 
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 def test_auto_lists_as_many_states_as_a_sample_would_have_points():
     """Twenty for each row; without complete data 20,000."""
     names = [f"i{k}" for k in range(6)]

@@ -36,7 +36,7 @@ TRAJECTORY = 1.6
 MAX_LEAPFROG = 16  # steps of one trajectory
 
 
-class Expansion(NamedTuple):
+class LikelihoodExpansion(NamedTuple):
     """A log-likelihood to second order about a place near the posterior, as a function of N parameters.
 
     Attributes
@@ -155,7 +155,7 @@ class EdgeEngine:
         x.inverse_mass[len(active) :] = 1.0
         return x._replace(roots=np.linalg.cholesky(np.linalg.inv(precision)))
 
-    def expansion(self, at: np.ndarray, moved: np.ndarray) -> Expansion | None:
+    def expansion(self, at: np.ndarray, moved: np.ndarray) -> LikelihoodExpansion | None:
         """Expand the log-likelihood; None where there is no place for that.
 
         As a function of what is added to `at` (r + d q,), weights and centred biases, at N of them, `moved`.
@@ -284,7 +284,9 @@ class EdgeEngine:
         """Unlearn and forget everything, besides `information`."""
 
 
-def posterior_coordinates(likelihood: Expansion, prior: EdgePrior, k: int) -> NormalCoordinates:
+def posterior_coordinates(
+    likelihood: LikelihoodExpansion, prior: EdgePrior, k: int
+) -> NormalCoordinates:
     """Coordinates about a normal approximation of the posterior of `k` weights, and of biases if they move.
 
     The arrays of the expansion of the likelihood are changed.

@@ -13,7 +13,7 @@ from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts
 from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, Expansion, posterior_coordinates
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, LikelihoodExpansion, posterior_coordinates
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
 from pymc_mrf.likelihood.edges.reference import Reference
 
@@ -86,7 +86,7 @@ class MonteCarloEdges(EdgeEngine):
             rows = len(block.x) * reference.covariance[local]
             precision[np.ix_(own, own)] += rows[:, local]
             slope[own] += rows @ (reference.place - at[place]) - len(block.x) * self._means[place][local]
-        return Expansion(precision, slope, self._biases)
+        return LikelihoodExpansion(precision, slope, self._biases)
 
     def statistics(self) -> dict[str, float]:
         """Smallest effective share of the weights; error by halves of the sample; distance of the reference.
