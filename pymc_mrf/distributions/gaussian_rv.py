@@ -10,15 +10,22 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import _support_point
 from pymc.logprob.abstract import _logprob
+from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Apply, Op
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
+from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
+from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes
+
+SPARSE_SHARE = 1.0 / 8.0
+"""Edges, relative to the square of the nodes, below which quadratic forms are summed edge by edge."""
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -77,6 +84,16 @@ class GaussianFieldRV(FieldRV):
         zero = pt.zeros_like(weight.sum(axis=-1, keepdims=True) + diagonal.sum(axis=-1, keepdims=True))
         return pt.concatenate([diagonal + zero, -weight + zero, zero], axis=-1)[..., place]
 
+    def quadratic(self, y, weight, diagonal):
+        """Quadratic form of rows `y` (..., d) of deviations in the precision; symbolic."""
+        if self.graph.n_edges < SPARSE_SHARE * self.n_variables**2:
+            u, v = self.graph.edges.T
+            return (diagonal * y**2).sum(axis=-1) - 2.0 * (weight * y[..., u] * y[..., v]).sum(axis=-1)
+        K = self.precision(weight, diagonal)
+        if K.type.ndim == 2:
+            return (y * (y @ K)).sum(axis=-1)
+        return (y * (K @ y[..., None])[..., 0]).sum(axis=-1)
+
 
 @_support_point.register(GaussianFieldRV)
 def _means(op, rv, rng, size, weight, diagonal, mean):
@@ -87,17 +104,56 @@ def _means(op, rv, rng, size, weight, diagonal, mean):
 @_logprob.register(GaussianFieldRV)
 def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
     [x] = values
-    K, deviation = op.precision(weight, diagonal), (x - mean) / np.array(op.scale)
-    if shared_by_rows([K], [2]):
-        K = core(K, 2)
-        quadratic = (deviation * (deviation @ K)).sum(axis=-1)
+    deviation, matrices = (x - mean) / np.array(op.scale), [weight, diagonal]
+    if shared_by_rows(matrices, [1, 1]):
+        matrices = [core(matrix, 1) for matrix in matrices]
+        half = 0.5 * LogDeterminant(op.graph)(*matrices, return_list=True)[0]
     else:
-        quadratic = (deviation * (K @ deviation[..., None])[..., 0]).sum(axis=-1)
-    factor = pt.linalg.cholesky(K, lower=True, on_error="nan")
-    half = pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        half = 0.5 * Blockwise(LogDeterminant(op.graph))(*matrices)[0]
+    quadratic = op.quadratic(deviation, *matrices)
     units = float(np.log(op.scale).sum()) + 0.5 * op.n_variables * LOG_2PI
     logp = half - 0.5 * quadratic - units
     return pt.switch(pt.isnan(half), -np.inf, logp)
+
+
+class LogDeterminant(NumbaOp, Op):
+    """Log determinant of the precision, NaN outside the cone, and its gradient.
+
+    By weight (r,) and diagonal (d,). Cost follows the fill-in of the factor: see `CholeskyPattern`.
+    """
+
+    __props__ = ("graph",)
+    gufunc_signature = "(r),(d)->(),(r),(d)"
+
+    def __init__(self, graph: PairwiseGraph) -> None:
+        self.graph = graph
+
+    def outputs(self, *inputs):
+        """Value and gradient."""
+        return [pt.dscalar(), pt.dvector(), pt.dvector()]
+
+    def implementation(self, jit):
+        """Factorise, and compute the entries of the inverse that the graph has."""
+        indptr, rows, place = cholesky_pattern(self.graph)
+        d = self.graph.n_nodes
+
+        def log_determinant(weight, diagonal):
+            entries = np.concatenate((diagonal.astype(np.float64), -weight.astype(np.float64)))
+            slopes = np.empty_like(entries)
+            value = log_determinant_and_slopes(indptr, rows, place, entries, slopes)
+            return np.asarray(value), -slopes[d:], slopes[:d].copy()
+
+        return log_determinant
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply by the gradient, which itself has none here."""
+        value, *of_gradient = cotangents
+        if any(not isinstance(g.type, DisconnectedType) for g in of_gradient):
+            return [
+                grad_not_implemented(self, i, x, "second derivatives of the log determinant")
+                for i, x in enumerate(inputs)
+            ]
+        return [value * slope for slope in outputs[1:]]
 
 
 class LogDensityOfSeen(NumbaOp, Op):

@@ -1,5 +1,6 @@
 """The mixed field as a PyMC distribution: answers and measurements of one table."""
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -22,14 +23,16 @@ from pymc_mrf.distributions.field import (
     registered_node,
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
-from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
+from pymc_mrf.distributions.mixed_rv import MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.mixed_reference import sample_reference
+from pymc_mrf.likelihood.edges.mixed_reference import sample_reference, sample_size
+
+logger = logging.getLogger("pymc_mrf")
 
 LIKELIHOODS = ("auto", "exact", "monte-carlo", "pseudo")
 
@@ -82,8 +85,10 @@ class MixedMRF(ContinuousField):
         thousand. "monte-carlo": a sum over a sample of them, made when the field is declared, at a reference
         near the data, which must be complete.
         "pseudo": the product of the probabilities of all answers given all else, and the density of the
-        measurements given the answers. "auto" is "exact" up to 4,096 states of all answers together, else
-        "monte-carlo", or "pseudo" without complete data.
+        measurements given the answers. "auto" is "exact" where all answers together have no more states
+        than the sample would have points, 20 for each row, at least 20,000 and at most 200,000 (without
+        complete data 20,000), as a state costs as much as a point; else "monte-carlo", or "pseudo" without
+        complete data.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
         States and measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN
         and cells of tables without a value are missing: `MixedGibbs` draws them.
@@ -182,7 +187,16 @@ class MixedMRF(ContinuousField):
         is_complete = data is not None and not np.ma.is_masked(data)
         if likelihood == "auto":
             beyond = "monte-carlo" if is_complete else "pseudo"
-            likelihood = "exact" if op.n_states <= LISTED else beyond
+            # a state costs as much as a point of a sample, and has no error
+            n_listed = sample_size(data.size // graph.n_nodes if is_complete else 0)
+            likelihood = "exact" if op.n_states <= n_listed else beyond
+            logger.info(
+                'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are '
+                "listed unasked",
+                likelihood,
+                f"{op.n_states:,}",
+                f"{n_listed:,}",
+            )
         if likelihood == "monte-carlo" and not is_complete:
             left = [one for one in op.alternatives if one != "monte-carlo"]
             raise ValueError(

@@ -28,7 +28,7 @@ from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 
 LISTED = 2**12
-"""States of the answers up to which all are listed unasked."""
+"""States of the answers up to which all are listed for random draws."""
 
 MOST_LISTED = 2**18
 """States of the answers up to which all are listed on request."""

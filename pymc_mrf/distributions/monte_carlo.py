@@ -1,27 +1,44 @@
 """`likelihood="monte-carlo"`: its options, and which fields have it."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pymc as pm
 from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import GivenData, is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
+from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice, check_fixed, possible, refusal
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
-from pymc_mrf.graph.junction_tree import field_tree
+from pymc_mrf.graph.junction_tree import JunctionTree, field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.reference_search import TOLERANCE, NoReferenceError
+from pymc_mrf.likelihood.draw_cost import (
+    BY_CONFIGURATION,
+    DENSITY,
+    GROUPED,
+    SPARSE,
+    exact_operations,
+    sample_operations,
+)
+from pymc_mrf.likelihood.edges.exact_edges import is_enumerated
+from pymc_mrf.likelihood.edges.reference_search import PILOT_SIZE, TOLERANCE, NoReferenceError
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
 
 logger = logging.getLogger("pymc_mrf")
 
 FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
+
+FREE, GAIN = 2e7, 2.0
+"""Operations of a draw up to which an exact likelihood is used, whatever a sample costs: a simulation takes
+seconds, and a thousand draws twenty. How many times cheaper a sample has to be beyond, having an error."""
 
 DENSE, MANY_ROWS = 4, 10.0
 """Edges to a node, and rows to an edge, from which on groups are drawn faster from a sample than with
@@ -107,27 +124,47 @@ def sampled_field(
 
 
 def unasked_sample(
-    family: Family, graph: PairwiseGraph, parameters: list, data: GivenData
+    family: Family,
+    graph: PairwiseGraph,
+    parameters: list,
+    data: GivenData,
+    tree: Callable[[], JunctionTree],
 ) -> SampledField | None:
-    """Sample of a field under ``likelihood="auto"``; None where "particles" does better.
+    """Sample of a field under ``likelihood="auto"``; None where "exact" or "particles" does better.
 
     That is where there is none, where it misses the tolerance, where the edges are known, or where they are
-    all present and rows fewer than they are: the weights of the points vary by the ratio of both then. For
-    groups of edges see `DENSE`.
+    all present and rows fewer than they are: the weights of the points vary by the ratio of both then. Where
+    the field has an exact likelihood that is used unasked, it has to cost more than `FREE` operations a draw,
+    and `GAIN` times what the sample does. Elsewhere, for groups of edges, see `DENSE`. A field whose vector
+    of edges feeds others, declared before, has their likelihood if it may.
     """
     x, name = data.values, data.name
     if isinstance(data.observed, Variable) or not is_random(parameters[0]):
         return None
     if _why_not(family, graph, parameters, x):
         return None
-    ops = [v.owner.op for v in entries_behind(parameters[0])]
-    is_sparse = any(isinstance(op, SpikeAndSlabRV) for op in ops)
-    is_grouped = any(isinstance(op, DirichletProcessRV) for op in ops)
+    entries = entries_behind(parameters[0])
+    is_sparse = any(isinstance(v.owner.op, SpikeAndSlabRV) for v in entries)
+    is_grouped = any(isinstance(v.owner.op, DirichletProcessRV) for v in entries)
     assert x is not None
     options, rows_to_an_edge = MonteCarlo(), x.size / (graph.n_nodes * graph.n_edges)
-    if is_grouped and (graph.n_edges < DENSE * graph.n_nodes or rows_to_an_edge < MANY_ROWS):
-        return None
     if not is_sparse and rows_to_an_edge < 1.0:
+        return None
+    kind = SPARSE if is_sparse else GROUPED if is_grouped else DENSITY
+    of_exact = np.inf
+    if is_cheap(tree()):
+        before = _likelihoods_of(entries)
+        if "exact" in before:
+            return None
+        of_exact = exact_operations(tree(), graph.edges, kind)
+        if is_sparse and len(entries) == 1 and is_enumerated(family, tree()):
+            of_exact = BY_CONFIGURATION * family.n_states**graph.n_nodes
+        least = GAIN * sample_operations(PILOT_SIZE, graph.n_edges, kind)
+        if "monte-carlo" in before:
+            of_exact = np.inf
+        elif of_exact < max(FREE, least):
+            return None
+    elif is_grouped and (graph.n_edges < DENSE * graph.n_nodes or rows_to_an_edge < MANY_ROWS):
         return None
     try:
         sampled = _simulated(options, family, graph, x)
@@ -135,15 +172,23 @@ def unasked_sample(
         logger.info('%s: likelihood="monte-carlo" %s', name, error)
         return None
     noise, size = sampled.reference.noise, sampled.reference.states.shape[1]
-    serves = not _is_noisy(noise, options)
-    logger.info(
-        '%s: %d points for likelihood="monte-carlo" have a noise of %.2f nats; likelihood="auto" %s it',
-        name,
-        size,
-        noise,
-        "is" if serves else "is not",
+    of_sample = sample_operations(size, graph.n_edges, kind)
+    serves = not _is_noisy(noise, options) and GAIN * of_sample <= of_exact
+    beside = f", of {of_exact:.2g} by the junction tree" if np.isfinite(of_exact) else ""
+    logging.getLogger("pymc" if serves else "pymc_mrf").info(
+        f'{name}: {size} points for likelihood="monte-carlo" have a noise of {noise:.2f} nats, '
+        f"and a draw takes some {of_sample:.2g} operations{beside}; "
+        f'likelihood="auto" {"is" if serves else "is not"} it'
     )
     return sampled if serves else None
+
+
+def _likelihoods_of(entries: list[Variable]) -> set[str]:
+    """Likelihoods of the fields of the model, so far, that some of these vectors feed."""
+    model = pm.modelcontext(None)
+    nodes = [field_node(rv) for rv in [*model.observed_RVs, *model.free_RVs]]
+    fed = [node for node in nodes if node and any(v in entries for v in ancestors(node.inputs))]
+    return {node.op.likelihood for node in fed}
 
 
 def _why_not(

@@ -137,9 +137,9 @@ class MarkovRandomField(DiscreteField):
             sampled = sampled_field(options, family, graph, parameters, data)
         elif likelihood == "auto":
             # the first of these that serves; `dist` knows no rows, for which a simulation would be
-            if n_rows and not is_cheap(tree()):
-                path = unasked_path(family, parameters, graph, n_rows)
-                sampled = None if path else unasked_sample(family, graph, parameters, data)
+            if n_rows:
+                path = None if is_cheap(tree()) else unasked_path(family, parameters, graph, n_rows)
+                sampled = None if path else unasked_sample(family, graph, parameters, data, tree)
             likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
         make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
         op = make(path=path, sampled=sampled)
@@ -180,7 +180,9 @@ class AgreementMRF(MarkovRandomField):
         of any treewidth and observed data of many rows, with or without missing cells, parameters that all
         rows share and one number per edge, whatever its prior; `MonteCarlo` has its options.
         "particles": unnormalised energy, for steps that simulate the field. "auto": "exact" if the
-        tables of the junction tree have at most 2 ** 20 cells; else "path" if there is one, for rows
+        tables of the junction tree have at most 2 ** 20 cells, but "monte-carlo" if a draw then takes more
+        than 2e7 operations, and twice those by the sample (`pymc_mrf.likelihood.draw_cost`); else "path" if
+        there is one, for rows
         that have at most 2 ** 14 nodes together and whose coupling is random, a single row of up to four
         states and no negative couplings 2 ** 16 nodes, or 2 ** 12 nodes of two states in a field; else
         "monte-carlo" if its reference is found and its noise at most 1.2 times the

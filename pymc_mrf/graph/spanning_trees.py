@@ -7,6 +7,7 @@ Cholesky factor, and are computed there alone.
 
 import numpy as np
 
+from pymc_mrf.graph.cholesky_pattern import little_fill_order
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
 from pymc_mrf.kernels.junction_trees.elimination import clique_contents
@@ -39,7 +40,7 @@ def tree_edge_probabilities(graph: PairwiseGraph) -> np.ndarray:
         If the factor is too large; the message tells how large.
     """
     from scipy.sparse import csc_array
-    from scipy.sparse.linalg import spilu, splu
+    from scipy.sparse.linalg import splu
 
     d, (u, v) = graph.n_nodes, graph.edges.T
     is_kept = np.ones(d, dtype=bool)
@@ -53,11 +54,9 @@ def tree_edge_probabilities(graph: PairwiseGraph) -> np.ndarray:
         ),
         shape=(d, d),
     )[is_kept][:, is_kept]
-    # a factorisation that drops everything finds no more than the order of elimination
-    options = dict(diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
-    nothing = spilu(csc_array(laplacian), 1.0, 1.0, permc_spec="MMD_AT_PLUS_A", **options)
-    order = np.argsort(nothing.perm_c)
+    order = little_fill_order(laplacian)
     _check_size(graph, laplacian, order)
+    options = dict(diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
     factor = splu(csc_array(laplacian[order][:, order]), permc_spec="NATURAL", **options)
     lower = csc_array(factor.L)
     lower.sort_indices()

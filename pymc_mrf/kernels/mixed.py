@@ -17,9 +17,12 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit, lean, part
 from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
 from pymc_mrf.kernels.log_scores import draw_state
-from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, largest, total
+from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
 
 OF_ANSWERS, MIXED, OF_MEASURED = 0, 1, 2
+
+PIECE = 1024
+"""Listed states that are worked on at once: what is known of them stays in a near cache."""
 
 
 class Layout(NamedTuple):
@@ -149,6 +152,47 @@ def fill_covariance(layout, w, diagonal, S, L):
     return log_det
 
 
+@lean
+def fill_log_weights(layout, states, w, b, out, start, stop):
+    """Fill log weights, into `out.p`, and `out.h` and `out.m`, of the states from `start` to `stop`.
+
+    At weights `w` (P,), biases `b` (a K,) and the covariance `out.S`; `states` is a `Listed`.
+    """
+    Q, K, c, p = layout.owner.shape[0], layout.features.shape[1], layout.n_measured, out.p[start:stop]
+    n = p.shape[0]
+    copy(states.base[start:stop], p)
+    for i in range(layout.cards.shape[0]):
+        x = states.states[i, start:stop]
+        for s in range(n):
+            p[s] += b[i * K + x[s]]
+    for i in range(c):
+        h, m = out.h[i, start:stop], out.m[i, start:stop]
+        for s in range(n):
+            h[s] = 0.0
+            m[s] = 0.0
+    for e in range(w.shape[0]):
+        y, q = w[e], layout.pairs[e, 1]
+        if y != 0.0 and layout.kind[e] != OF_MEASURED:
+            first = states.z[layout.pairs[e, 0], start:stop]
+            if layout.kind[e] == OF_ANSWERS:
+                second = states.z[q, start:stop]
+                for s in range(n):
+                    p[s] += y * first[s] * second[s]
+            else:
+                h = out.h[q - Q, start:stop]
+                for s in range(n):
+                    h[s] += y * first[s]
+    for i in range(c):
+        m = out.m[i, start:stop]
+        for j in range(c):
+            h, y = out.h[j, start:stop], out.S[i, j]
+            for s in range(n):
+                m[s] += y * h[s]
+        h = out.h[i, start:stop]
+        for s in range(n):
+            p[s] += 0.5 * h[s] * m[s]
+
+
 @jit
 def fill_probabilities(layout, states, w, b, diagonal, out):
     """Fill `out` at weights `w` (P,), biases `b` (a K,) and `diagonal` (c,); `states` is a `Listed`.
@@ -156,43 +200,13 @@ def fill_probabilities(layout, states, w, b, diagonal, out):
     Returns the log of the sum of the weights of the states, and log det K, both NaN if K is not positive
     definite.
     """
-    Q, K, N = layout.owner.shape[0], layout.features.shape[1], out.p.shape[0]
+    N = out.p.shape[0]
     log_det = fill_covariance(layout, w, diagonal, out.S, out.L)
     if not np.isfinite(log_det):
         return np.nan, np.nan
-    p, c = out.p, layout.n_measured
-    for s in range(N):
-        p[s] = states.base[s]
-    for i in range(layout.cards.shape[0]):
-        x = states.states[i]
-        for s in range(N):
-            p[s] += b[i * K + x[s]]
-    for i in range(c):
-        for s in range(N):
-            out.h[i, s] = 0.0
-            out.m[i, s] = 0.0
-    for e in range(w.shape[0]):
-        y, q = w[e], layout.pairs[e, 1]
-        if y != 0.0 and layout.kind[e] != OF_MEASURED:
-            first = states.z[layout.pairs[e, 0]]
-            if layout.kind[e] == OF_ANSWERS:
-                second = states.z[q]
-                for s in range(N):
-                    p[s] += y * first[s] * second[s]
-            else:
-                h = out.h[q - Q]
-                for s in range(N):
-                    h[s] += y * first[s]
-    for i in range(c):
-        m = out.m[i]
-        for j in range(c):
-            h, y = out.h[j], out.S[i, j]
-            for s in range(N):
-                m[s] += y * h[s]
-        h = out.h[i]
-        for s in range(N):
-            p[s] += 0.5 * h[s] * m[s]
-    return exponentiate(p), log_det
+    for start in range(0, N, PIECE):
+        fill_log_weights(layout, states, w, b, out, start, min(start + PIECE, N))
+    return exponentiate(out.p), log_det
 
 
 @lean
@@ -216,17 +230,26 @@ def fill_weighted(p, x, out):
 
 
 @lean
-def product_mean(layout, states, at, e, room):
-    """Mean, at a `Weighted`, of the product of features that parameter e multiplies; scratch `room` (N,)."""
-    Q, p, q = layout.owner.shape[0], layout.pairs[e, 0], layout.pairs[e, 1]
-    if layout.kind[e] == OF_ANSWERS:
-        fill_weighted(at.p, states.z[p], room)
-        return dot(room, states.z[q])
-    if layout.kind[e] == MIXED:
-        fill_weighted(at.p, states.z[p], room)
-        return dot(room, at.m[q - Q])
-    fill_weighted(at.p, at.m[p - Q], room)
-    return at.S[p - Q, q - Q] + dot(room, at.m[q - Q])
+def fill_product_means(layout, states, at, active, room, out):
+    """Fill `out` (k,) with the means, at a `Weighted`, of what parameters `active` (k,) multiply.
+
+    Scratch `room` (N,).
+    """
+    Q, N, k = layout.owner.shape[0], at.p.shape[0], active.shape[0]
+    for i in range(k):
+        p, q = layout.pairs[active[i], 0], layout.pairs[active[i], 1]
+        out[i] = at.S[p - Q, q - Q] if layout.kind[active[i]] == OF_MEASURED else 0.0
+    for start in range(0, N, PIECE):
+        stop, last = min(start + PIECE, N), -1
+        weighted = room[start:stop]
+        for i in range(k):
+            kind, p, q = layout.kind[active[i]], layout.pairs[active[i], 0], layout.pairs[active[i], 1]
+            if p != last:
+                first = at.m[p - Q, start:stop] if kind == OF_MEASURED else states.z[p, start:stop]
+                fill_weighted(at.p[start:stop], first, weighted)
+                last = p
+            second = states.z[q, start:stop] if kind == OF_ANSWERS else at.m[q - Q, start:stop]
+            out[i] += dot(weighted, second)
 
 
 @jit
@@ -236,8 +259,7 @@ def fill_means(layout, states, at, of_products, of_states, of_squares):
     Into `of_products` (P,), `of_states` (a, K) and `of_squares` (c,), of the measurements.
     """
     room = np.empty(at.p.shape[0])
-    for e in range(of_products.shape[0]):
-        of_products[e] = product_mean(layout, states, at, e, room)
+    fill_product_means(layout, states, at, np.arange(of_products.shape[0]), room, of_products)
     for i in range(of_states.shape[0]):
         fill_state_probabilities(states.states[i], at.p, of_states[i])
     for j in range(of_squares.shape[0]):

@@ -1,6 +1,7 @@
 """MixedMRF: density, gradient, draws, and fields of other families that it contains."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
@@ -8,6 +9,7 @@ import pytest
 from pytensor.gradient import verify_grad
 
 import pymc_mrf as pmrf
+from pymc_mrf.distributions.parents import field_node
 from tests.mixed_fields import (
     BIAS,
     DIAGONAL,
@@ -225,3 +227,21 @@ def test_pseudo_density(c):
     found = density_of(x, w, bias, diagonal, graph=graph, kinds=kinds, likelihood="pseudo").sum()
     theta = np.concatenate([w, bias.ravel(), np.log(diagonal)])[None]
     np.testing.assert_allclose(found, reference.log_likelihood_of(x, "pseudo")(theta))
+
+
+@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
+def test_auto_lists_as_many_states_as_a_sample_would_have_points():
+    """Twenty for each row; without complete data 20,000."""
+    names = [f"i{k}" for k in range(6)]
+
+    def chosen(n, d, n_missing=0):
+        x = np.random.default_rng(0).integers(6, size=(n, d))
+        table = pd.DataFrame(x, columns=names[:d]).astype("Int64")
+        table.iloc[:n_missing, 0] = pd.NA
+        kinds = pmrf.column_kinds(table, dict.fromkeys(table, "ordinal"))
+        model = pmrf.network_model(table, kind=kinds)
+        return field_node(model["x"]).op.likelihood
+
+    assert chosen(60, 5) == chosen(60, 5, 3) == "mixed-exact"  # 7,776 states
+    assert chosen(2400, 6) == "mixed-exact"  # 46,656
+    assert chosen(2400, 6, 3) == "mixed-pseudo"

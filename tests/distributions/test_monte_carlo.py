@@ -141,6 +141,54 @@ def test_auto_takes_it_where_it_serves():
     assert chosen == {"x": "particles", "y": "particles"}
 
 
+def test_auto_weighs_the_cost_of_a_draw(caplog):
+    """Ten items of four answers have a junction tree within the bound, but its sweeps are slow."""
+    caplog.set_level("INFO", "pymc")
+    x = np.random.default_rng(4).integers(4, size=(400, 10))
+
+    def declared(prior, d=10, likelihood="auto", observed=x, name="x"):
+        r = d * (d - 1) // 2
+        graph, w = pmrf.graphs.complete(d), np.zeros(r)
+        if isinstance(prior, pm.Model):
+            w = prior["w"]
+        elif prior == "sparse":
+            w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=r)
+        elif prior == "plain":
+            w = pm.Normal("w", 0, 1, shape=r)
+        options = {
+            "graph": graph,
+            "n_states": 4,
+            "likelihood": likelihood,
+            "observed": observed[..., :d],
+        }
+        return pmrf.OrdinalMRF(name, w, 0.0, **options).owner.op.likelihood
+
+    with pm.Model():
+        assert declared("sparse") == "monte-carlo"
+    assert (
+        caplog.text.count("a draw takes some 8.6e+05 operations, of 7.7e+07 by the junction tree") == 1
+    )
+    assert caplog.text.count('likelihood="auto" is it') == 1
+    with pm.Model() as model:  # a field that shares its vector has the likelihood of the first
+        assert declared("sparse", likelihood="exact") == "exact"
+        assert declared(model, name="y") == "exact"
+    for prior, d, observed in (("sparse", 7, x), ("known", 10, x), ("plain", 10, x[:40])):
+        with pm.Model():
+            assert declared(prior, d, observed=observed) == "exact"
+    with pm.Model():
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=45)
+        data = pm.Data("data", x)
+        node = pmrf.OrdinalMRF(
+            "x", w, 0.0, graph=pmrf.graphs.complete(10), n_states=4, observed=data
+        ).owner
+        assert node.op.likelihood == "exact"
+    with pm.Model():  # enumeration takes far less than its tree of as many cells
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=171)
+        graph = pmrf.graphs.complete(19)
+        x = np.random.default_rng(5).integers(2, size=(400, 19))
+        assert pmrf.BoltzmannMachine("x", w, graph=graph, observed=x).owner.op.likelihood == "exact"
+
+
 def test_the_class_of_the_options_is_refused():
     with pytest.raises(TypeError, match=r"call it, likelihood=pymc_mrf.MonteCarlo\(\)"):
         field(likelihood=pmrf.MonteCarlo)

@@ -26,8 +26,8 @@ from pymc_mrf.kernels.mixed import (
     Listed,
     Weighted,
     fill_probabilities,
+    fill_product_means,
     fill_state_probabilities,
-    product_mean,
 )
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
 from pymc_mrf.kernels.views import block_edges as blocks
@@ -76,6 +76,8 @@ class ListRoom(NamedTuple):
         Probabilities of the states of each answer.
     diagonal, seconds : (c,) arrays
         As in `mixed_views`.
+    products : (P,) array
+        Means of what the parameters multiply.
     """
 
     tilt: np.ndarray
@@ -85,6 +87,7 @@ class ListRoom(NamedTuple):
     shares: np.ndarray
     diagonal: np.ndarray
     seconds: np.ndarray
+    products: np.ndarray
 
 
 class MixedEdges(NamedTuple):
@@ -270,10 +273,10 @@ def add_mixed_slopes(view, active, slope):
         return -np.inf
     for i in range(room.shares.shape[0]):
         fill_state_probabilities(view.states.states[i], at.p, room.shares[i])
+    fill_product_means(layout, view.states, at, active, room.tilt, room.products[:k])
     for i in range(k):
         e = active[i]
-        p, q = layout.pairs[e, 0], layout.pairs[e, 1]
-        mean = product_mean(layout, view.states, at, e, room.tilt)
+        p, q, mean = layout.pairs[e, 0], layout.pairs[e, 1], room.products[i]
         if layout.kind[e] <= MIXED:
             mean -= taken_from(view, e, 0) * feature_mean(view, p)
         if layout.kind[e] == OF_ANSWERS:

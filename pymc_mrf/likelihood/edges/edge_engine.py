@@ -4,7 +4,7 @@ An engine owns a view for `pymc_mrf.kernels.edges`, where the moves are written 
 view up to date and learns how far joint moves should go.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
 from pymc_mrf.kernels.edges.hamiltonian import (
     Coordinates,
+    NormalCoordinates,
     allocate_coordinates,
     draw_momentum,
     hamiltonian_move,
+    normal_coordinates,
     prior_precisions,
 )
-from pymc_mrf.kernels.views.questions import Field, FieldData, centred
+from pymc_mrf.kernels.views.questions import Field, FieldData, bias_prior, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_field import (
@@ -32,6 +34,23 @@ from pymc_mrf.likelihood.edges.edge_field import (
 # length of a joint move, in standard deviations: a quarter of an oscillation; engines may stretch it
 TRAJECTORY = 1.6
 MAX_LEAPFROG = 16  # steps of one trajectory
+
+
+class LikelihoodExpansion(NamedTuple):
+    """A log-likelihood to second order about a place near the posterior, as a function of N parameters.
+
+    Attributes
+    ----------
+    precision : (N, N) array
+    slope : (N,) array
+        Where the parameters are 0.
+    biases : (d q,) array
+        Of that place, not centred: where the prior of biases is expanded.
+    """
+
+    precision: np.ndarray
+    slope: np.ndarray
+    biases: np.ndarray
 
 
 class EdgeEngine:
@@ -69,6 +88,8 @@ class EdgeEngine:
         Whether chains start without edges, which then come in the first sweeps; else at estimates.
     takes_share : bool
         Whether it takes a `Share` itself, by the option `share`; else `SharedEdges` is put around it.
+    n_repeats : int
+        Passes over all edges in a `sweep`: several where they cost little beside the rest of a step.
     """
 
     view: Any
@@ -77,6 +98,7 @@ class EdgeEngine:
     is_pseudo: ClassVar[bool] = False
     starts_empty: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
+    n_repeats: int = 1
     _columns: Columns  # of the data
     _counts: DataCounts | None = None  # of data that change
 
@@ -133,6 +155,13 @@ class EdgeEngine:
         x.inverse_mass[len(active) :] = 1.0
         return x._replace(roots=np.linalg.cholesky(np.linalg.inv(precision)))
 
+    def expansion(self, at: np.ndarray, moved: np.ndarray) -> LikelihoodExpansion | None:
+        """Expand the log-likelihood; None where there is no place for that.
+
+        As a function of what is added to `at` (r + d q,), weights and centred biases, at N of them, `moved`.
+        """
+        return None
+
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Information of the likelihood about every edge (r,) and bias (d q,), roughly."""
         r = len(self.view.w)
@@ -146,18 +175,20 @@ class EdgeEngine:
         """Keep what `learn` needs of the state before a joint move."""
 
     def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
-        """Update every edge in turn; `w` (r,) and `b` (d q,) are changed in place.
+        """Update every edge in turn, `n_repeats` times; `w` (r,) and `b` (d q,) are changed in place.
 
         Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
         would change an edge, and of those accepted.
         """
-        view = self.view
+        view, n_proposed, n_accepted = self.view, 0, 0
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        counts = sweep_edges(view, prior, corrected, rng)
+        for _ in range(self.n_repeats):
+            proposed, accepted = sweep_edges(view, prior, corrected, rng)
+            n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
-        return counts
+        return n_proposed, n_accepted
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""
@@ -251,3 +282,23 @@ class EdgeEngine:
 
     def forget(self) -> None:
         """Unlearn and forget everything, besides `information`."""
+
+
+def posterior_coordinates(
+    likelihood: LikelihoodExpansion, prior: EdgePrior, k: int
+) -> NormalCoordinates:
+    """Coordinates about a normal approximation of the posterior of `k` weights, and of biases if they move.
+
+    The arrays of the expansion of the likelihood are changed.
+    """
+    precision, slope, biases = likelihood
+    of_biases, by_bias = np.zeros((2, len(biases)))
+    diagonal = np.einsum("ii->i", precision)
+    of_slab = prior_precisions(prior, of_biases)
+    diagonal[:k] += of_slab
+    slope[:k] += of_slab * prior.slab.location
+    if len(slope) > k:
+        bias_prior(prior.bias, biases, by_bias)
+        diagonal[k:] += of_biases
+        slope[k:] += by_bias + of_biases * biases
+    return normal_coordinates(np.linalg.solve(precision, slope), precision)

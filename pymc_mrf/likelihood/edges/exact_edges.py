@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
@@ -48,15 +49,10 @@ class ExactEdges(EdgeEngine):
     """
 
     def __init__(self, x, graph, family, moves_biases, is_centred=None, enumerates=None) -> None:
-        d = graph.n_nodes
         is_centred = moves_biases if is_centred is None else is_centred
         tree = field_tree(graph, family.n_states)
         if enumerates is None:
-            fits = (
-                family.n_states == 2 and LEAST_NODES <= d <= MAX_ENUMERATED and not isinstance(x, list)
-            )
-            fits = fits and not (family.has_own_scores or family.has_blocks)
-            enumerates = fits and 2**d <= CELL_COST * tree.n_cells
+            enumerates = not isinstance(x, list) and is_enumerated(family, tree)
         order = tree.factor_order[tree.factor_order < graph.n_edges]
         field, data = self.take_data(x, graph, family, is_centred, order)
         n_biases = len(data.t) if moves_biases else 0
@@ -76,6 +72,14 @@ class ExactEdges(EdgeEngine):
             exact_edges.calibrate_tree(self.view)
         else:
             self.view.window[0] = -1
+
+
+def is_enumerated(family: Family, tree: JunctionTree) -> bool:
+    """Whether a field, alone, is enumerated, being binary and small, rather than treated by its tree."""
+    d = tree.n_variables
+    fits = family.n_states == 2 and LEAST_NODES <= d <= MAX_ENUMERATED
+    fits = fits and not (family.has_own_scores or family.has_blocks)
+    return fits and 2**d <= CELL_COST * tree.n_cells
 
 
 def shared(field: Field, data: FieldData, n_biases: int, n_blocks: int = 1) -> dict:

@@ -54,6 +54,7 @@ class MixedLikelihood(MixedEngine):
                 shares=np.zeros((a, K)),
                 diagonal=np.zeros(layout.n_measured),
                 seconds=np.zeros(layout.n_measured),
+                products=np.zeros(len(w)),
             ),
         )
 

@@ -77,7 +77,7 @@ def sample_reference(x: np.ndarray, graph: Any, family: Any, rng: np.random.Gene
     place = _fit(pseudo, np.arange(P), pseudo.information)
     active = _spoken_for(pseudo, layout, place)
     place = _fit(pseudo, active, np.concatenate([place[:P][active], place[P:]]))
-    n_points = min(max(LEAST_POINTS, POINTS_A_ROW * len(x)), MOST_POINTS)
+    n_points = sample_size(len(x))
     for _ in range(N_FITS):
         listed = _draw(pseudo, active, place, x, n_points, rng)
         engine = MixedLikelihood(x, graph, family, True, states=listed)
@@ -85,6 +85,11 @@ def sample_reference(x: np.ndarray, graph: Any, family: Any, rng: np.random.Gene
     noise = engine.measure_noise() or 0.0
     n_points = min(int(n_points * max(1.0, (noise / NOISE) ** 2)), MOST_POINTS)
     return MixedReference(_draw(pseudo, active, place, x, n_points, rng))
+
+
+def sample_size(n_rows: int) -> int:
+    """Points of a sample for so many rows of data, at least."""
+    return min(max(LEAST_POINTS, POINTS_A_ROW * n_rows), MOST_POINTS)
 
 
 def _fit(engine: EdgeEngine, active: np.ndarray, place: np.ndarray) -> np.ndarray:

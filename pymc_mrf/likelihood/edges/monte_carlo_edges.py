@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.edges.hamiltonian import (
-    normal_coordinates,
-    prior_precisions,
-)
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
-from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts, bias_prior
+from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts
 from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, LikelihoodExpansion, posterior_coordinates
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
 from pymc_mrf.likelihood.edges.reference import Reference
 
@@ -69,27 +65,28 @@ class MonteCarloEdges(EdgeEngine):
     def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference, if its covariance is known and small."""
         view, r = self.view, len(self.view.w)
-        of_prior, slope, fixed = np.zeros((3, len(view.at.delta)))
-        moved = np.concatenate([active, np.arange(r, r + view.n_biases)])
-        if not view.sample.excess.size or len(moved) > MOST_JOINED:
-            return super().coordinates(active, prior)
+        at = np.zeros(len(view.at.delta))
         if not view.n_biases:
-            fixed[r:] = view.beta
-        of_prior[:r] = prior_precisions(prior, of_prior[r:])
-        bias_prior(prior.bias, self._biases, slope[r:])
-        slope[:r] += of_prior[:r] * prior.slab.location
-        slope[r:] += of_prior[r:] * self._biases
-        slope += np.concatenate([view.data.s, view.data.t]) + HALF_ROW * view.sample.place
-        precision, slope = np.diag(of_prior[moved] + HALF_ROW), slope[moved]
+            at[r:] = view.beta
+        expansion = self.expansion(at, np.concatenate([active, np.arange(r, r + view.n_biases)]))
+        if expansion is None:
+            return super().coordinates(active, prior)
+        return posterior_coordinates(expansion, prior, len(active))
+
+    def expansion(self, at, moved):
+        """Expand the log-likelihood about the reference, if its covariance is known and small."""
+        view = self.view
+        if not view.sample.excess.size or len(moved) > MOST_JOINED:
+            return None
+        slope = np.concatenate([view.data.s, view.data.t]) + HALF_ROW * (view.sample.place - at)
+        precision, slope = np.diag(np.full(len(moved), HALF_ROW)), slope[moved]
         for reference, block, place in self.parts:
             own = np.isin(moved, place)
             local = np.searchsorted(place, moved[own])
             rows = len(block.x) * reference.covariance[local]
             precision[np.ix_(own, own)] += rows[:, local]
-            slope[own] += (
-                rows @ (reference.place - fixed[place]) - len(block.x) * self._means[place][local]
-            )
-        return normal_coordinates(np.linalg.solve(precision, slope), precision)
+            slope[own] += rows @ (reference.place - at[place]) - len(block.x) * self._means[place][local]
+        return LikelihoodExpansion(precision, slope, self._biases)
 
     def statistics(self) -> dict[str, float]:
         """Smallest effective share of the weights; error by halves of the sample; distance of the reference.

@@ -59,6 +59,9 @@ LARGEST_SIZE = 400_000  # points of a sample
 CHEAP_SIZE, CHEAP_DRAWS = 4e6, 2e10
 # points, and points times passes, that need not be exceeded for being cheap
 MOST_CHEAP = 50_000, 2_000_000
+# of the tolerance, the noise that more points than it asks for are taken for, being cheap; it is estimated
+# from some draws, and draws far from the reference have more
+ENOUGH = 0.25
 MOST_NUMBERS = 2e8  # in a sample: nodes times features times points
 BIAS_SCALE = 3.0  # standard deviation of biases, relative to the contrast of the basis, on the way
 STEP = 0.4  # of leapfrog steps on the way
@@ -221,8 +224,8 @@ class Search:
     def _size(self, noise: float, tolerance: float) -> int:
         """Points of a sample, even, from the noise by a single one."""
         d, p = self._graph.n_nodes, len(self._data.s) + len(self._data.t)
-        size = int((noise / (OF_SAMPLE * tolerance)) ** 2)
-        size = max(size, int(min(CHEAP_SIZE / p, MOST_CHEAP[0])), PILOT_SIZE)
+        size = (noise / (OF_SAMPLE * tolerance)) ** 2
+        size = int(max(size, min(CHEAP_SIZE / p, MOST_CHEAP[0], size / ENOUGH**2), PILOT_SIZE))
         return 2 * (min(size, largest_size(d, self._field.features.shape[1])) // 2)
 
     def _meet(self, reference: Reference, tolerance: float) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.kernels.views import shared_edges as kernels
 from pymc_mrf.kernels.views.questions import centred
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, posterior_coordinates
 from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 
 
@@ -86,6 +86,25 @@ class SharedEdges(WrappedEngine):
         inner.w[:] = self.offset
         inner.w[self._edge] = view.offset + self._factor * w[self._entry]
         centred(inner.field, inner.w, inner.b, inner.beta)
+
+    def coordinates(self, active, prior):
+        """Centre on a normal approximation, if the engine of the field has one."""
+        view, R, k = self.view, len(self.offset), len(active)
+        column = np.full(len(view.w), -1)
+        column[active] = np.arange(k)
+        terms = np.flatnonzero(column[self._entry] >= 0)
+        at = np.concatenate([self.offset, np.zeros(len(view.beta)) if view.n_biases else view.beta])
+        n, moved = len(terms), np.concatenate([self._edge[terms], R + np.arange(view.n_biases)])
+        expansion = self._whole.expansion(at, moved)
+        if expansion is None:
+            return super().coordinates(active, prior)
+        by_entry = np.zeros((len(moved), k + view.n_biases))  # slopes of what is moved
+        by_entry[np.arange(n), column[self._entry[terms]]] = self._factor[terms]
+        by_entry[n + np.arange(view.n_biases), k + np.arange(view.n_biases)] = 1.0
+        own = expansion._replace(
+            precision=by_entry.T @ expansion.precision @ by_entry, slope=by_entry.T @ expansion.slope
+        )
+        return posterior_coordinates(own, prior, k)
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Information about every entry (r,), and about the biases."""

@@ -1,7 +1,9 @@
 """What all steps share: refusals, default starts, the life of a chain, statistics, warnings at its end."""
 
+import logging
 from abc import abstractmethod
 from collections.abc import Sequence
+from time import process_time
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +27,9 @@ OF_SAMPLE = "exact under the Monte Carlo likelihood"
 GIVEN_DRAWS = "exact given exact auxiliary draws"
 APPROXIMATE = "approximate"
 """How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
+
+SLOW = 0.1
+"""Seconds of processor time from which on it is told, before sampling, how long a step takes."""
 
 
 class MRFStep(Remembering, BlockedStep):
@@ -150,12 +155,21 @@ class MRFStep(Remembering, BlockedStep):
         return all(name in start and np.array_equal(point[name], start[name]) for name in names)
 
     def _warm_up(self) -> None:
-        """Take a step that is thrown away, so that everything compiles before chains fork."""
+        """Take two steps that are thrown away: everything compiles before chains fork; a slow one is told."""
         self._forget()
         state = self.rng.bit_generator.state
-        self.step(self._point)
+        point, _ = self.step(self._point)
+        start = process_time()
+        self.step(point)
+        taken = process_time() - start
         self.rng.bit_generator.state = state
         self._forget()
+        if taken > SLOW:
+            names = ", ".join(rv.name for rv in self._rvs)
+            logging.getLogger("pymc").info(
+                f"a step of {type(self).__name__} for {names} takes some {taken:.2g} seconds of processor "
+                f"time at the start, which makes {1000 * taken / 60:.0f} minutes for 1,000 draws of a chain"
+            )
 
     def _forget(self) -> None:
         """Forget everything that was learnt."""

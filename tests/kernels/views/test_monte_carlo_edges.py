@@ -16,6 +16,7 @@ from pymc_mrf.kernels.views.log_partition_by_sample import log_partition_by_samp
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field
 from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.edges.reference import Reference
+from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -365,10 +366,8 @@ def test_trajectories_about_a_normal_density(rng):
     np.testing.assert_allclose(energy(), before)
 
 
-@pytest.mark.parametrize("moves_biases", [True, False])
-@pytest.mark.parametrize("name", FAMILIES)
-def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_biases, rng):
-    """Of a field of two blocks: of the likelihood and the priors no linear force is left there."""
+def two_blocks(name, moves_biases, rng):
+    """Engine of a field of two blocks by references whose cumulants are not those of their samples."""
     family = FAMILIES[name]
     x = [data(family, rng), data(family, rng)[:15]]
     moves_biases = moves_biases and len(family.node_basis) > 0
@@ -384,14 +383,11 @@ def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_bia
         references.append(replace(sample, **longer))
     if family.cards:
         family = family.of_nodes(np.tile(np.arange(D), 2))
-    engine = MonteCarloEdges(x, graph, family, moves_biases, references)
-    view, active = engine.view, np.delete(np.arange(2 * R), [1, R + 3])
-    prior = EdgePrior(np.zeros(2 * R), normal(0.7), normals(len(view.b), 1e4))
-    place = view.sample.place
-    engine.go_to(np.zeros(2 * R), np.zeros(len(view.b)))
-    view.beta[:] = place[2 * R :]
-    moved = np.concatenate([active, np.arange(2 * R, 2 * R + view.n_biases)])
-    coordinates = engine.coordinates(active, prior)
+    return MonteCarloEdges(x, graph, family, moves_biases, references)
+
+
+def forces(view, coordinates, active, prior):
+    """Function of a place: the slopes of the log posterior less those of its normal approximation."""
 
     def force(at):
         questions.set_parameters(view, active, at)
@@ -400,9 +396,48 @@ def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_bia
         hamiltonian.turn_slopes(coordinates, len(active))
         return np.linalg.solve(coordinates.root.T, coordinates.slope)
 
+    return force
+
+
+@pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_joint_moves_know_slopes_and_curvatures_at_the_reference(name, moves_biases, rng):
+    """Of a field of two blocks: of the likelihood and the priors no linear force is left there."""
+    engine = two_blocks(name, moves_biases, rng)
+    view, active = engine.view, np.delete(np.arange(2 * R), [1, R + 3])
+    prior = EdgePrior(np.zeros(2 * R), normal(0.7), normals(len(view.b), 1e4))
+    place = view.sample.place
+    engine.go_to(np.zeros(2 * R), np.zeros(len(view.b)))
+    view.beta[:] = place[2 * R :]
+    moved = np.concatenate([active, np.arange(2 * R, 2 * R + view.n_biases)])
+    force = forces(view, engine.coordinates(active, prior), active, prior)
     scale = np.sqrt(engine.information[moved])
     left = force(place[moved])
     h, direction = 0.02, rng.normal(size=len(moved))
     bent = (force(place[moved] + h * direction) - force(place[moved] - h * direction)) / (2 * h)
     assert np.abs(left / scale).max() < 1e-6
     assert np.abs((bent - HALF_ROW * direction) / scale).max() < 0.01
+
+
+@pytest.mark.parametrize("moves_biases", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_joint_moves_of_a_vector_in_both_blocks_know_them_too(name, moves_biases, rng):
+    """At offsets with which the vector, times its factors, leads to the reference."""
+    whole = two_blocks(name, moves_biases, rng)
+    place, factors = whole.view.sample.place, np.repeat([1.0, -0.5], R)
+    w, active = np.array([0.3, 0.0, -0.4, 0.2, 0.5]), np.array([3, 0, 4, 2])
+    engine = SharedEdges(whole, Share(np.tile(np.arange(R), 2), factors), R)
+    engine.set_offset(place[: 2 * R] - factors * np.tile(w, 2))
+    view = engine.view
+    prior = EdgePrior(np.zeros(R), normal(0.7), normals(len(view.b), 1e4))
+    engine.go_to(w, np.zeros(len(view.b)))
+    view.beta[:] = place[2 * R :]
+    there = np.concatenate([w[active], place[2 * R :][: view.n_biases]])
+    force = forces(view, engine.coordinates(active, prior), active, prior)
+    of_edges, of_biases = engine.likelihood_precisions()
+    scale = np.sqrt(np.concatenate([of_edges[active], of_biases[: view.n_biases]]))
+    h, direction = 0.02, rng.normal(size=len(there))
+    bent = (force(there + h * direction) - force(there - h * direction)) / (2 * h)
+    own = np.concatenate([np.full(4, 1.0 + 0.5**2), np.ones(view.n_biases)]) * HALF_ROW
+    assert np.abs(force(there) / scale).max() < 1e-6
+    assert np.abs((bent - own * direction) / scale).max() < 0.01

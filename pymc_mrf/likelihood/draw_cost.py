@@ -1,0 +1,59 @@
+"""What a draw of the parameters of a field costs under an exact and under a Monte Carlo likelihood.
+
+In operations, each about a nanosecond of one core: counted from the field and from the sample, so that a
+choice by them is the same on all machines.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_mrf.graph.junction_tree import JunctionTree
+
+BY_CELL, BY_LOOK = 8.0, 0.12
+"""Operations of a gradient of the exact likelihood: for each cell of the junction tree's tables, and for
+each edge and cell of the table that holds it. Measured: 9 and 13 for each cell of complete graphs of 8 and 9
+nodes of four states, 22 and 27 of 15 and 18 nodes of two, 8 of grids."""
+
+BY_CONFIGURATION = 8.0
+"""Operations of a draw for each configuration that `EdgeGibbs` enumerates."""
+
+BY_POINT = 0.6
+"""Operations of a gradient of a Monte Carlo likelihood for each point of its sample and each edge."""
+
+
+class Gradients(NamedTuple):
+    """How many gradients a draw costs as much as, by what the prior of the edges is.
+
+    Attributes
+    ----------
+    exact, sample : float
+        Under an exact and under a Monte Carlo likelihood.
+    """
+
+    exact: float
+    sample: float
+
+
+SPARSE = Gradients(5.5, 8.0)
+"""`EdgeGibbs`: a sweep, and a joint move."""
+GROUPED = Gradients(60.0, 30.0)
+"""Eight rounds of `ExactGibbs`; two sweeps of `MonteCarloGibbs`."""
+DENSITY = Gradients(15.0, 15.0)
+"""A trajectory of NUTS."""
+
+
+def exact_operations(tree: JunctionTree, edges: np.ndarray, kind: Gradients) -> float:
+    """Operations of a draw by a junction tree that holds `edges` (r, 2)."""
+    cards, home = np.array(tree.cardinalities, dtype=float), np.empty(tree.n_variables, dtype=int)
+    sizes = np.empty(len(tree.cliques))
+    for k, clique in enumerate(tree.cliques):
+        home[list(clique.frontal)] = k
+        sizes[k] = cards[[*clique.frontal, *clique.separator]].prod()
+    looked = sizes[home[edges].min(axis=1)].sum()  # children come before parents
+    return kind.exact * (BY_CELL * tree.n_cells + BY_LOOK * looked)
+
+
+def sample_operations(n_points: int, n_edges: int, kind: Gradients) -> float:
+    """Operations of a draw by a sample of so many points."""
+    return kind.sample * BY_POINT * n_points * n_edges
