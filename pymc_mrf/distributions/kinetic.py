@@ -27,6 +27,7 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
+from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
@@ -230,8 +231,10 @@ class KineticMRF(DiscreteField):
             node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
         )
         n_axes = edge.type.ndim, node.type.ndim
+        likelihood, weight = read_pseudo(likelihood)
         likelihood = _likelihood(likelihood, graph, family, rows)
-        op = KineticRV(graph, family, rows, likelihood, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        op = KineticRV(graph, family, rows, likelihood, n_axes, n_sweeps, weight)
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 
