@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 import pymc as pm
 
@@ -79,7 +78,7 @@ def family_of(n_states: int):
 
 def simulate(field: Field, rng: np.random.Generator):
     """Presence and weights of all pairs (r,), and rows (n, d) of a field from the prior."""
-    family, graph = family_of(field.n_states), nx.complete_graph(field.d)
+    family = family_of(field.n_states)
     graph = pmrf.graphs.complete(field.d)
     present = rng.random(graph.n_edges) < P
     weight = np.where(present, rng.normal(0, field.slab_sd, graph.n_edges), 0.0)
@@ -107,21 +106,10 @@ def posterior(field: Field, x: np.ndarray, likelihood, draws: int, seed: int) ->
             pmrf.BoltzmannMachine("x", w, b, **options)
         else:
             pmrf.OrdinalMRF("x", w, b, n_states=field.n_states, **options)
-        idata = pm.sample(draws, tune=draws // 2, chains=2, cores=1, random_seed=seed, **SILENT)
+        idata = pm.sample(draws, tune=draws // 2, chains=2, random_seed=seed, **SILENT)
     w, b = (idata.posterior[name].values for name in "wb")
     w, b = w.reshape(2 * draws, -1), b.reshape(2 * draws, -1)
     return Posterior((w != 0).mean(axis=0), w.mean(axis=0), w.std(axis=0), b.mean(axis=0), b.std(axis=0))
-
-
-def scores_of_nodes(x: np.ndarray, K: int) -> list[np.ndarray]:
-    """Log odds of the states of each node given all others, by a ridge estimate, as residuals (n, K)."""
-    n, d = x.shape
-    graph = pmrf.graphs.complete(d)
-    if K == 2:
-        found = pmrf.fit(x, graph, "pseudo", "boltzmann", ridge=1.0 / n)
-    else:
-        found = pmrf.fit(x, graph, "pseudo", "ordinal", n_states=K, ridge=1.0 / n)
-    return found
 
 
 def correlation(x: np.ndarray, K: int) -> float:
