@@ -4,7 +4,7 @@ Binary and ordinal fields are drawn from the prior of the model, weak to strong,
 small that the posterior under the likelihood is known. Beside it: pseudo-likelihoods whose conditionals have
 weight 1, as is usual, 1/2, which counts an edge once, and 1 / (1 + rho), rho the correlation over rows of the
 scores of an edge from both of its ends, node parameters projected out, at the maximum of the
-pseudo-likelihood. Also measured: arrows and links of fields in time. Writes tables for the documentation.
+pseudo-likelihood. Writes a table for the documentation.
 """
 
 import argparse
@@ -164,7 +164,9 @@ def outcome(k: int, fields: list[Field], draws: int, seed: int) -> Outcome:
         "1/(1 + rho)": pmrf.Pseudo(weight=factor),
     }
     found = {
-        name: posterior(field, x, one, 4 * draws if name.startswith("exact") else draws, 2 * k + (name == "exact"))
+        name: posterior(
+            field, x, one, 4 * draws if name == "exact" else draws, 2 * k + (name == "exact")
+        )
         for name, one in likelihoods.items()
     }
     return Outcome(field, found, present, float(factor), radius)
@@ -214,7 +216,10 @@ def report(found: list[Outcome]) -> str:
         for label, a, b in (("below 0.5", 0, 0.5), ("0.5 to 1", 0.5, 1.0), ("above 1", 1.0, np.inf))
     ]
     groups += [(f"n = {n}", lambda o, n=n: o.field.n == n) for n in ROWS]
-    groups += [("2 states", lambda o: o.field.n_states == 2), ("3 or 4 states", lambda o: o.field.n_states > 2)]
+    groups += [
+        ("2 states", lambda o: o.field.n_states == 2),
+        ("3 or 4 states", lambda o: o.field.n_states > 2),
+    ]
     rows = []
     for label, belongs in groups:
         own = [one for one in found if belongs(one)]
@@ -230,17 +235,19 @@ def main(argv: list[str] | None = None) -> None:
     """Simulate, sample, compare; write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fields", type=int, default=2, help="number of fields")
-    parser.add_argument("--draws", type=int, default=300, help="of two chains, four times as many exact ones")
+    parser.add_argument(
+        "--draws", type=int, default=300, help="of two chains, four times as many of the reference"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parse_sizes(parser, argv, fields=48, draws=1000)
+    arguments = parse_sizes(parser, argv, fields=20, draws=400)
     one = partial(outcome, fields=kinds(), draws=arguments.draws, seed=arguments.seed)
     found = outcomes(one, range(arguments.fields))
     text = report(found) + (
         f"\nFields from the prior: {arguments.fields} of 5 to 9 nodes, all pairs as candidates, probability of an "
         f"edge {P}, normal weights (sd {WEAK}, {MEDIUM}, {STRONG} of two states, 0.4 times as much of more), 50 to "
-        "5,000 rows, each kind once. Inclusion: root mean square (rms) over edges whose exact probability is "
+        "5,000 rows, each kind once at most. Inclusion: root mean square (rms) over edges whose exact probability is "
         f"between {LEAST} and {1 - LEAST:g}. Sure: above 0.99 under both. Influence: of neighbours in the truth, as "
-        f"`diagnose` has it. Two chains of {arguments.draws} draws, exact ones four times as long. rho: mean over "
+        f"`diagnose` has it. Two chains of {arguments.draws} draws, four times as long those of the reference. rho: mean over "
         "pairs of the correlation of the two scores of an edge, node parameters projected out, estimated from "
         "the rows; the number beside it is the mean of 1 / (1 + rho).\n\n"
         f"Made by `examples/pseudo_likelihood_weights.py`. Machine: {machine()}.\n"

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.network_model import network_model
     from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
-    from pymc_mrf.distributions.pseudo_options import Pseudo
     from pymc_mrf.distributions.potts import Potts
+    from pymc_mrf.distributions.pseudo_options import Pseudo
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu

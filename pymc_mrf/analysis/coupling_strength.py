@@ -1,4 +1,4 @@
-"""Whether a pseudo-likelihood is no substitute: strong couplings, or edges of which it is too sure."""
+"""Whether a pseudo-likelihood is no substitute: strong couplings, or edges that it counts too often."""
 
 from typing import Any
 

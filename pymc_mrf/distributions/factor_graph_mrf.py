@@ -23,8 +23,8 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.distributions.pseudo_options import read_pseudo
+from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.factor_graph import FactorGraph

@@ -66,9 +66,11 @@ class KineticMRF(DiscreteField):
         How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
     links : networkx.Graph or PairwiseGraph, optional
         Links within a row, given the rows before.
-    likelihood : {"pseudo", "exact"}, optional
-        Where there are links: the *pseudo-likelihood* of each row, which overstates links (see
-        `EdgeGibbs`), or the likelihood, for which all states of a row are listed, up to 2^22 in all rows.
+    likelihood : {"pseudo", "exact"} or Pseudo, optional
+        Where there are links: the *pseudo-likelihood* of each row, in which nodes with links have conditionals
+        to the power of 1/2, so that links are counted once and arrows into these nodes half (with
+        ``Pseudo(weight=1)`` twice and once); or the likelihood, for which all states of a row are listed, up
+        to 2^22 in all rows.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional

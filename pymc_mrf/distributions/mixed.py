@@ -12,8 +12,8 @@ from pymc_mrf.distributions.continuous_field import ContinuousField, check_diago
 from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
-from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.distributions.pseudo_options import read_pseudo
+from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -20,7 +20,8 @@ class Pseudo:
         Of each conditional. An edge stands in the conditionals of both of its ends: with 1/2, which
         ``likelihood="pseudo"`` has, the evidence about it is counted once. The usual form has 1 and counts it
         twice: Bayes factors are about squares, and standard deviations too small by up to the square root of
-        two. It serves comparisons with other programs.
+        two. It serves comparisons with other programs. What stands in one conditional only, as biases do, is
+        counted as often as the weight says. Conditionals of nodes without edges have 1 whatever the weight.
 
     Raises
     ------
