@@ -1,4 +1,4 @@
-"""How often the pseudo-likelihood should count an edge: weights of its conditionals beside the exact posterior.
+"""How often the pseudo-likelihood should count an edge: weights of its conditionals beside the posterior.
 
 Binary and ordinal fields are drawn from the prior of the model, weak to strong, of few and of many rows, so
 small that the posterior under the likelihood is known. Beside it: pseudo-likelihoods whose conditionals have
@@ -114,7 +114,7 @@ def posterior(field: Field, x: np.ndarray, likelihood, draws: int, seed: int) ->
 
 def correlation(x: np.ndarray, K: int) -> float:
     """Mean over pairs of the correlation of their two scores, those of node parameters projected out."""
-    n, d = x.shape
+    d = x.shape[1]
     family = family_of(K)
     W = np.zeros((d, d))
     estimate = _ridge(x, K)
@@ -243,13 +243,14 @@ def main(argv: list[str] | None = None) -> None:
     one = partial(outcome, fields=kinds(), draws=arguments.draws, seed=arguments.seed)
     found = outcomes(one, range(arguments.fields))
     text = report(found) + (
-        f"\nFields from the prior: {arguments.fields} of 5 to 9 nodes, all pairs as candidates, probability of an "
-        f"edge {P}, normal weights (sd {WEAK}, {MEDIUM}, {STRONG} of two states, 0.4 times as much of more), 50 to "
-        "5,000 rows, each kind once at most. Inclusion: root mean square (rms) over edges whose exact probability is "
-        f"between {LEAST} and {1 - LEAST:g}. Sure: above 0.99 under both. Influence: of neighbours in the truth, as "
-        f"`diagnose` has it. Two chains of {arguments.draws} draws, four times as long those of the reference. rho: mean over "
-        "pairs of the correlation of the two scores of an edge, node parameters projected out, estimated from "
-        "the rows; the number beside it is the mean of 1 / (1 + rho).\n\n"
+        f"\nFields from the prior: {arguments.fields} of 5 to 9 nodes, all pairs as candidates, probability "
+        f"of an edge {P}, normal weights (sd {WEAK}, {MEDIUM}, {STRONG} of two states, 0.4 times as much of "
+        "more), 50 to 5,000 rows, each kind once at most. Inclusion: root mean square (rms) over edges whose exact "
+        f"probability is between {LEAST} and {1 - LEAST:g}. Sure: above 0.99 under both. Influence: "
+        f"of neighbours in the truth, as `diagnose` has it. Two chains of {arguments.draws} draws, four times "
+        "as long those of the reference. rho: mean over pairs of the correlation of the two scores of an edge, "
+        "node parameters projected out, estimated from the rows; the number beside it is the mean of "
+        "1 / (1 + rho).\n\n"
         f"Made by `examples/pseudo_likelihood_weights.py`. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "pseudo_likelihood_weights.md")

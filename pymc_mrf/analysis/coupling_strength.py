@@ -66,8 +66,8 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
         return []
     text = (
         f"pseudo-likelihood with weight={weight:g} that is too sure of its edges: of the {n_found} with an "
-        f"inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about {expected / n_found:.0%} are "
-        "to be expected"
+        f"inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
+        f"{expected / n_found:.0%} are to be expected"
     )
     return [Finding(AGAINST, str(rv.name), expected / n_found, text, COUNT_ONCE)]
 
@@ -87,6 +87,6 @@ def _finding(name: str, radius: float, instead: str) -> Finding:
         return Finding(NOTE, name, radius, text, remedy)
     text = (
         f"pseudo-likelihood of strongly coupled nodes: {about}, above {STRONG_INFLUENCE:g}. Its posterior "
-        "may be far off"
+        "may be far off, that of couplings which edges share most"
     )
     return Finding(AGAINST, name, radius, text, remedy)

@@ -67,10 +67,10 @@ class KineticMRF(DiscreteField):
     links : networkx.Graph or PairwiseGraph, optional
         Links within a row, given the rows before.
     likelihood : {"pseudo", "exact"} or Pseudo, optional
-        Where there are links: the *pseudo-likelihood* of each row, in which nodes with links have conditionals
-        to the power of 1/2, so that links are counted once and arrows into these nodes half (with
-        ``Pseudo(weight=1)`` twice and once); or the likelihood, for which all states of a row are listed, up
-        to 2^22 in all rows.
+        Where there are links: the *pseudo-likelihood* of each row, in which nodes with links have
+        conditionals to the power of 1/2, so that links are counted once and arrows into these nodes half
+        (with ``Pseudo(weight=1)`` twice and once); or the likelihood, for which all states of a row are
+        listed, up to 2^22 in all rows.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional

@@ -70,7 +70,8 @@ class MixedMRF(ContinuousField):
         thousand. "monte-carlo": a sum over a sample of them, made when the field is declared, at a reference
         near the data, which must be complete.
         "pseudo": the product of the conditionals of all answers and measurements given all else, each to the
-        power of 1/2, so that every edge is counted once; `Pseudo` has its option. "auto" is "exact" up to 4,096 states of all answers together, else
+        power of 1/2, so that every edge is counted once; `Pseudo` has its option.
+        "auto" is "exact" up to 4,096 states of all answers together, else
         "monte-carlo", or "pseudo" without complete data.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
         States and measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN

@@ -89,7 +89,7 @@ class UndirectedFieldRV(DiscreteFieldRV):
         """Op for the log pseudo-likelihood as a function of states and the `log_tables`."""
 
     def weighted(self, log_pseudo_likelihood, indices, parameters):
-        """What `pseudo_likelihood_op` gives for rows of `indices` (..., d), with the conditionals' weights."""
+        """Weigh the conditionals in what `pseudo_likelihood_op` gives for rows of `indices` (..., d)."""
         return log_pseudo_likelihood
 
     @property
@@ -216,7 +216,7 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return LogPseudoLikelihood(self.graph)
 
     def weighted(self, log_pseudo_likelihood, indices, parameters):
-        """Weigh all alike, and give nodes without edges, whose conditionals are likelihoods, what they lack."""
+        """Weigh all alike; nodes without edges, whose conditionals are likelihoods, get what they lack."""
         weights = graph_weights(self.graph, self.conditional_weight)
         rest, [alone] = 1.0 - self.conditional_weight, np.nonzero(weights != self.conditional_weight)
         logp = self.conditional_weight * log_pseudo_likelihood

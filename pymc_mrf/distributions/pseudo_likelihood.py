@@ -23,7 +23,7 @@ from pymc_mrf.likelihood.conditional_weights import variable_weights
 class OfGraph(NumbaOp, Op):
     """Base of the Ops of a graph."""
 
-    __props__ = ("graph",)
+    __props__: tuple[str, ...] = ("graph",)
 
     def __init__(self, graph: PairwiseGraph | FactorGraph) -> None:
         self.graph: Any = graph

@@ -12,7 +12,8 @@ from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 class Pseudo:
     """Option of the pseudo-likelihood: ``likelihood=pymc_mrf.Pseudo(weight=1)``.
 
-    The pseudo-likelihood is the product of the full conditionals (Besag, 1975), each to the power of the weight.
+    The pseudo-likelihood is the product of the full conditionals (Besag, 1975), each to the power of the
+    weight.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """Weights of the full conditionals whose product is a pseudo-likelihood.
 
-The evidence about an edge stands in the conditionals of both of its ends. Near independence the two scores are
-the same number, so that the product (Besag, 1975) counts it twice: Bayes factors are squares, and posterior
-standard deviations too small by the square root of two. To the power of one half each conditional holds half of
-the evidence, and their product all of it, once: a composite likelihood with weights, as of Pauli, Racugno &
-Ventura (2011). The evidence about a factor of m variables stands in m conditionals, so that one over m takes the
-place of one half. Conditionals that hold nothing that another one holds keep 1: they are likelihoods.
+The evidence about an edge stands in the conditionals of both of its ends. Near independence the two scores
+are the same number, so that the product (Besag, 1975) counts it twice: Bayes factors are squares, and
+posterior standard deviations too small by the square root of two. To the power of one half each conditional
+holds half of the evidence, and their product all of it, once: a composite likelihood with weights, as of
+Pauli, Racugno & Ventura (2011). The evidence about a factor of m variables stands in m conditionals, so
+that one over m takes the place of one half. Conditionals that hold nothing that another one holds keep 1:
+they are likelihoods.
 """
 
 import numpy as np
@@ -47,8 +48,9 @@ def graph_weights(graph: PairwiseGraph | LaggedGraph, weight: float) -> np.ndarr
 def variable_weights(graph: FactorGraph, weight: float) -> np.ndarray:
     """Weight of the conditional of each variable (d,) of a factor graph.
 
-    For factors of m variables, m^(log2 weight): 1 / m for a `weight` of one half. Of a variable with factors of
-    several sizes it is the mean of theirs; those of one variable do not count, unless there are no others.
+    For factors of m variables, m^(log2 weight): 1 / m for a `weight` of one half. Of a variable with
+    factors of several sizes it is the mean of theirs; those of one variable do not count, unless there are
+    no others.
     """
     total, count = np.zeros((2, graph.n_variables))
     for scope in graph.scopes:

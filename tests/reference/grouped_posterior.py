@@ -192,8 +192,8 @@ def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False
     Cells of -1 are missing: the likelihood is summed over their states.
 
     Edges have the log tables eta_e times `statistic` (K, K), nodes `nodes` (d, K), -inf where a state is
-    impossible, plus the bias times `slope` (K,). In a pseudo-likelihood nodes with edges are given the rest to
-    the power of `weight`.
+    impossible, plus the bias times `slope` (K,). In a pseudo-likelihood nodes with edges are given the rest
+    to the power of `weight`.
     """
     (d, K), (u, v) = nodes.shape, np.transpose(edges)
     slope = np.zeros(K) if slope is None else slope

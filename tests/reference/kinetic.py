@@ -10,9 +10,9 @@ def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False, weig
     """Log-likelihood of state indices `x` (T, d) as a function of parameters (Q, r + d q).
 
     `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other, or whose
-    sum over all states of the row is taken where `whole_rows` is true; else nodes with links have conditionals
-    to the power of `weight`. The first rows of each series, as many
-    as the largest lag, are given.
+    sum over all states of the row is taken where `whole_rows` is true; else nodes with links have
+    conditionals to the power of `weight`. The first rows of each series, as many as the largest lag, are
+    given.
     """
     x = np.asarray(x)
     (T, d), q, n_most = x.shape, len(family.node_basis), max(lag for *_, lag in edges)

@@ -106,7 +106,8 @@ class MixedReference:
         """Log-likelihood as a function of parameters (Q, P + a K + c), of which the last are logs.
 
         "exact", or "pseudo": that of each answer and each measurement given all else, times `weight` if the
-        node has edges. The log density of a measurement is quadratic in it, and so is known from three values.
+        node has edges. The log density of a measurement is quadratic in it, and so is known from three
+        values.
         """
         statistics = self.rows(x, mean, scale)
         first, states = self.n_weights + self.n_biases, x[:, self.answers].astype(int)

@@ -57,7 +57,8 @@ def log_pseudo_likelihood(x, tables, links, weights, out):
 def log_pseudo_likelihood_gradient(x, tables, links, weights, row_weights, gradient):
     """Gradient of ``sum_c row_weights[c] * lpl(x[c])`` by the log tables; overwrites `gradient` (T,).
 
-    `x` (n, d) int8, `weights` (d,), `row_weights` (n,). Conditionals of impossible states, where lpl is -inf, are left out.
+    `x` (n, d) int8, `weights` (d,), `row_weights` (n,). Conditionals of impossible states, where lpl is
+    -inf, are left out.
     """
     gradient[:] = 0.0
     scores = np.empty(links.cards.max())

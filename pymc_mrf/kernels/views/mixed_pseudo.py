@@ -1,7 +1,7 @@
 """Edges of a mixed field under its pseudo-likelihood: answers to `block_edges` by rows.
 
-The pseudo-likelihood is the product of the full conditionals of all answers and measurements, each to the power
-of its weight:
+The pseudo-likelihood is the product of the full conditionals of all answers and measurements, each to the
+power of its weight:
 
     prod_rows prod_i p(x_i | x_-i, y)^weight_i prod_j p(y_j | y_-j, x)^weight_j.
 
@@ -171,7 +171,7 @@ def take_block_out_of_mixed_rows(whole, view, e, x):
 
 @blocks.block_terms.register(MixedPseudo)
 def block_terms_of_mixed_rows(whole, view, e, x, g, H):
-    """Compute the terms by a pass over the rows; near the limits of the cone, and beyond, those of a parabola.
+    """Compute the terms by a pass over the rows; those of a parabola near the limits of the cone, and beyond.
 
     The likelihood may rise up to there, so that its mode is brought as near as its slope is steep.
     """

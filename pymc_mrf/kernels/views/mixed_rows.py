@@ -1,8 +1,8 @@
 """Full conditionals of the nodes of a mixed field in the rows, and what an edge changes.
 
-Given all else an answer i has log weights b_i(x) + F_i(x)' l_i, its local fields l_i being sums over the features
-at the other ends of its edges; a measurement with diagonal entry K_jj of the precision and local field h_j is
-normal with mean h_j / K_jj and variance 1 / K_jj. A measurement counts as its own feature.
+Given all else an answer i has log weights b_i(x) + F_i(x)' l_i, its local fields l_i being sums over the
+features at the other ends of its edges; a measurement with diagonal entry K_jj of the precision and local
+field h_j is normal with mean h_j / K_jj and variance 1 / K_jj. A measurement counts as its own feature.
 
 In all functions `view` is `MixedPseudo`, and an edge begins at parameter `first`; values `x` (W,), slopes `g`
 (W,) and information `H` (W, W) are as in `block_edges`.

@@ -1,10 +1,11 @@
 """What the views of mixed fields have in common: data, the cone, and the slopes by biases.
 
 A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
-(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) of the measurements, `w` (P,),
-`b` (a K + c,), `beta`, `n_biases`, `look` (9,), and scratch, `room`, of which are `diagonal` (c,), that of the
-precision, and `seconds` (c,). Where states are listed, `at` has the means m (c, N) of the measurements in N of
-them as well, `room` has `tilt` and `tilted` (N,), and the view answers `measured_value`.
+(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) of the measurements, `w`
+(P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and scratch, `room`, of which are `diagonal` (c,),
+that of the precision, and `seconds` (c,). Where states are listed, `at` has the means m (c, N) of the
+measurements in N of them as well, `room` has `tilt` and `tilted` (N,), and the view answers
+`measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
 certain, as in `gaussian_edges`.

@@ -117,7 +117,7 @@ def rows_of_node(rows, i):
 
 @lean
 def sum_logs(z, n, once, chunk):
-    """Sum n log(z), `z` and `n` (N,), z >= 1; n is n[0] in the first `once`, `chunk` of which are multiplied."""
+    """Sum n log(z), `z` and `n` (N,), z >= 1; in the first `once`, multiplied by `chunk`, n is n[0]."""
     value = 0.0
     for start in range(0, once, chunk):
         value += np.log(product(z[start : min(start + chunk, once)]))
@@ -149,7 +149,8 @@ def fill_probabilities(table, F, L, n, once, P, top, z):
     """Probabilities of the states times counts, into `P` (K, N); the sum over m rows of the log normaliser.
 
     `table` (K,), features `F` (M, K), local fields `L` (M, N), counts `n` (m,), of which the first `once`
-    are the same; `top` and `z` (m,) are scratch. Arrays of two axes are whole, which is faster than a part of them.
+    are the same; `top` and `z` (m,) are scratch. Arrays of two axes are whole, which is faster than a part
+    of them.
     """
     m = n.shape[0]
     fill_scores(table, F, L, P, top)

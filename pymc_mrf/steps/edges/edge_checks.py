@@ -53,20 +53,19 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: s
     if radius < STRONG_INFLUENCE:
         return []
     return [
-        f'The nodes of {field.name} are too strongly coupled for likelihood="pseudo": the influence of '
-        f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
-        f"from the posterior. {f'Use {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what "
-        "the fit misses"
+        f"The nodes of {field.name} are strongly coupled: the influence of neighbours is {radius:.2f}, above "
+        f'{STRONG_INFLUENCE:g}, where likelihood="pseudo" is less near to the posterior. '
+        f"{f'Compare with {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what the fit misses"
     ]
 
 
 def false_edges(inclusion: np.ndarray, log_odds: np.ndarray, weight: float) -> tuple[int, float, float]:
     """Edges that a pseudo-likelihood includes with probability above one half, and how many are false.
 
-    Both ends of an edge count the same rows: if their conditionals have weight 1, what the data say for it is
-    doubled. If all of its Bayes factor were, the right one would be the square root. The price of a wide slab
-    is not doubled, so that more edges are false: a Bayes factor may even speak for an edge where the right one
-    speaks against it.
+    Both ends of an edge count the same rows: if their conditionals have weight 1, what the data say for it
+    is doubled. If all of its Bayes factor were, the right one would be the square root. The price of a wide
+    slab is not doubled, so that more edges are false: a Bayes factor may even speak for an edge where the
+    right one speaks against it.
 
     Parameters
     ----------
@@ -113,8 +112,8 @@ def overstated_edges(
     return [
         f"The pseudo-likelihood of {field} with weight={weight:g} is too sure of its edges: of the {n_found} "
         f"entries of {name} with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} "
-        f"are zero, but about {expected / n_found:.0%} are to be expected, because both ends of an edge count "
-        f"the same rows. {COUNT_ONCE}"
+        f"are zero, but about {expected / n_found:.0%} are to be expected, because both ends of an edge "
+        f"count the same rows. {COUNT_ONCE}"
     ]
 
 

@@ -71,8 +71,9 @@ class EdgeGibbs(EdgeStep):
 
     Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what
     an edge changes is added up over the listed states of the answers or over a sample of them; under
-    ``likelihood="pseudo"`` over the rows, each node given all others; the joint move has the weights, the biases and the log of the diagonal for coordinates, about a
-    normal approximation by covariances of the data.
+    ``likelihood="pseudo"`` over the rows, each node given all others; the joint move has the weights, the
+    biases and the log of the diagonal for coordinates, about a normal approximation by covariances of the
+    data.
 
     Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, `GaussianGibbs` or
     `MixedGibbs` draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"``
@@ -159,9 +160,9 @@ class EdgeGibbs(EdgeStep):
     if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
     worth less than a twentieth of the points, or if the distance, root mean square over the draws, was above
     2.2; if a pseudo-likelihood that counts edges more than once claims too few false ones
-    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are too strong for a pseudo-likelihood
-    (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed in 50 draws or
-    more.
+    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are so strong that a pseudo-likelihood is less
+    near to the posterior (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever
+    changed in 50 draws or more.
 
     References
     ----------
