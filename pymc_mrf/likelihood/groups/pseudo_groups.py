@@ -26,7 +26,9 @@ class PseudoLikelihood(EdgewiseLikelihood):
         Parameters at which the curvature is taken.
     """
 
-    def __init__(self, x, graph, family, node_tables, entries, n_entries, weight=COUNTED_ONCE) -> None:
+    def __init__(
+        self, x, graph, family, node_tables, entries, n_entries, *, weight=COUNTED_ONCE
+    ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         own = with_fewest_features(family)
         engine = PseudoEdges(x, graph, own, False, weight)

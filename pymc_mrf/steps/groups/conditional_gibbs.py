@@ -27,4 +27,4 @@ class ConditionalGibbs(EngineGibbs):
         check_links(self._fields)  # a kernel takes views of one type
         if field.graph.n_links:
             return ListedRowLikelihood(*arguments)
-        return PseudoLikelihood(*arguments, 1.0)
+        return PseudoLikelihood(*arguments, weight=1.0)
