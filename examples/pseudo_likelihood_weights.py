@@ -248,9 +248,9 @@ def main(argv: list[str] | None = None) -> None:
         "more), 50 to 5,000 rows, each kind once at most. Inclusion: root mean square (rms) over edges whose "
         f"exact probability is between {LEAST} and {1 - LEAST:g}. Sure: above 0.99 under both. Influence: "
         f"of neighbours in the truth, as `diagnose` has it. Two chains of {arguments.draws} draws, four "
-        "times as long those of the reference. rho: mean over pairs of the correlation of the two scores of "
-        "an edge, node parameters projected out, estimated from the rows; the number beside it is the mean of "
-        "1 / (1 + rho).\n\n"
+        "times as long those of the reference. rho: mean over pairs of the correlation of the two scores "
+        "of an edge, node parameters projected out, estimated from the rows; the number beside it is the "
+        "mean of 1 / (1 + rho).\n\n"
         f"Made by `examples/pseudo_likelihood_weights.py`. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "pseudo_likelihood_weights.md")
