@@ -2,8 +2,9 @@
 
 Boltzmann machines are drawn from the prior of the model, structure and parameters, and data from them. Under
 the likelihood the inclusion probabilities must then be calibrated: of the pairs with probability 0.8, 80 %
-are edges. Under the pseudo-likelihood they need not be. Also measured: when `EdgeGibbs` warns, and whether
-the share of false edges that it then tells is right. Writes tables and a figure for the documentation.
+are edges. Under the pseudo-likelihood they need not be; beside it stands its usual form, whose conditionals
+have weight 1 and count an edge twice. Also measured: when `EdgeGibbs` warns of that, and whether the share of
+false edges that it then tells is right. Writes tables and a figure for the documentation.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import sys
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -31,7 +32,8 @@ PRIORS = {  # probability of an edge and sd of the slab, by number of nodes
     20: ((0.1, 1.0), (0.1, 2.0), (0.5, 1.0)),
 }
 BIAS_SD = 2.0
-LIKELIHOODS = ("exact", "pseudo")
+USUAL = "weight 1"
+LIKELIHOODS = {"exact": "exact", "pseudo": "pseudo", USUAL: pmrf.Pseudo(weight=1)}
 BINS = (0.0, 0.1, 0.5, 0.8, 0.95, 0.99, 1.0)
 
 
@@ -59,7 +61,7 @@ def simulate(d: int, p: float, slab_sd: float, n: int, rng: np.random.Generator)
 
 
 def inclusion(
-    x: np.ndarray, p: float, slab_sd: float, likelihood: str, draws: int, tune: int, seed: int
+    x: np.ndarray, p: float, slab_sd: float, likelihood: Any, draws: int, tune: int, seed: int
 ):
     """Inclusion probabilities (r,) by the step that `pm.sample` chooses, one chain."""
     graph = pmrf.graphs.complete(x.shape[1])
@@ -81,14 +83,14 @@ def inclusion(
 
 
 def fits(replicate: int, d: int, sizes: list[int], draws: int, tune: int, seed: int) -> list[Fit]:
-    """All fits of one replicate; both likelihoods see the same data."""
+    """All fits of one replicate; all likelihoods see the same data."""
     found = []
     for (p, slab_sd), n in itertools.product(PRIORS[d], sizes):
         rng = np.random.default_rng([seed, d, round(100 * p), round(100 * slab_sd), n, replicate])
         present, x = simulate(d, p, slab_sd, n, rng)
-        for likelihood in LIKELIHOODS:
+        for name, likelihood in LIKELIHOODS.items():
             probability = inclusion(x, p, slab_sd, likelihood, draws, tune, replicate)
-            found.append(Fit(d, p, slab_sd, n, likelihood, probability, present))
+            found.append(Fit(d, p, slab_sd, n, name, probability, present))
     return found
 
 
@@ -125,11 +127,12 @@ def false_share(fits: list[Fit], claimed: bool = False) -> tuple[float, float]:
 
 def expected(fit: Fit) -> tuple[int, float, float]:
     """Edges found, the false ones claimed, and those expected if Bayes factors are squares."""
-    return false_edges(fit.inclusion, np.full(len(fit.inclusion), np.log(fit.p) - np.log1p(-fit.p)))
+    log_odds = np.full(len(fit.inclusion), np.log(fit.p) - np.log1p(-fit.p))
+    return false_edges(fit.inclusion, log_odds, 1.0)
 
 
 def expected_share(fits: list[Fit]) -> float:
-    """Share of false edges among those found, as `EdgeGibbs` expects it of a pseudo-likelihood."""
+    """Share of false edges among those found, as `EdgeGibbs` expects it of weight 1."""
     n_found, _, false = np.array([expected(fit) for fit in fits]).T
     return ratio(false, n_found)[0]
 
@@ -141,7 +144,7 @@ def shares(fits: list[Fit]) -> str:
 
 
 def setting_rows(fits: list[Fit]) -> list[list[str]]:
-    """One row for each setting, both likelihoods."""
+    """One row for each setting, all likelihoods."""
     rows = []
     for setting in sorted({fit[:4] for fit in fits}):
         row = list(map("{:g}".format, setting))
@@ -154,9 +157,9 @@ def setting_rows(fits: list[Fit]) -> list[list[str]]:
 
 
 def warning_rows(fits: list[Fit]) -> list[list[str]]:
-    """Fits under the pseudo-likelihood, those of which the step warns and the others."""
+    """Fits with weight 1, those of which the step warns and the others."""
     rows = []
-    own = [fit for fit in fits if fit.likelihood == "pseudo"]
+    own = [fit for fit in fits if fit.likelihood == USUAL]
     for dense, warns in itertools.product((False, True), (True, False)):
         some = [f for f in own if (f.p == 0.5, is_overstated(*expected(f))) == (dense, warns)]
         if some:
@@ -195,12 +198,12 @@ def draw_figure(fits: list[Fit]) -> Figure:
     axes = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
     for ax, n in zip(axes, sizes, strict=True):
         ax.plot([0, 1], [0, 1], color="0.7", lw=1)
-        for likelihood, marker in zip(LIKELIHOODS, "os", strict=True):
+        for likelihood, marker in zip(LIKELIHOODS, "os^", strict=True):
             own = [fit for fit in fits if (fit.n, fit.likelihood) == (n, likelihood)]
             _, claimed, share, error = np.array(
                 [calibration(own, *ends) for ends in itertools.pairwise(BINS)]
             ).T
-            ax.errorbar(claimed, share, error, marker=marker, ms=4, lw=1.2, label=f'"{likelihood}"')
+            ax.errorbar(claimed, share, error, marker=marker, ms=4, lw=1.2, label=likelihood)
         ax.set(title=f"{n} observations", xlabel="inclusion probability", xlim=(0, 1.02), ylim=(0, 1.02))
     axes[0].set_ylabel("share of true edges")
     axes[0].legend(frameon=False)
@@ -213,12 +216,14 @@ def summary(fits: list[Fit]) -> str:
     for likelihood in LIKELIHOODS:
         own = [fit for fit in fits if fit.likelihood == likelihood and fit.p < 0.5]
         (share, error), (claimed, _) = false_share(own), false_share(own, claimed=True)
-        said.append(f'{100 * share:.0f} ± {100 * error:.0f} % under `"{likelihood}"`, which ')
-        said[-1] += f"claims {100 * claimed:.0f} %"
+        name = "with weight 1, as is usual" if likelihood == USUAL else f'under `"{likelihood}"`'
+        said.append(
+            f"{100 * share:.0f} ± {100 * error:.0f} % {name}, where {100 * claimed:.0f} % are claimed"
+        )
     nodes = " and ".join(str(d) for d in sorted({fit.d for fit in fits}))
     return (
         f"In simulated sparse fields of {nodes} nodes, with data from the prior, of the edges with "
-        f"inclusion probabilities above one half some were false: {said[0]}, and {said[1]}.\n"
+        f"inclusion probabilities above one half some were false: {said[0]}, {said[1]}, and {said[2]}.\n"
     )
 
 
@@ -257,11 +262,10 @@ def report(fits: list[Fit], arguments: argparse.Namespace) -> None:
         f"candidate edges. One chain of {arguments.tune} tuning steps and {arguments.draws} draws of "
         "`EdgeGibbs` with default options. Found are edges with an inclusion probability above one half: "
         "their mean number, the share that is false, ± its standard error from field to field, in brackets "
-        "the share that the probabilities claim to be false. Expected, of the pseudo-likelihood, is the "
+        "the share that the probabilities claim to be false. Expected, of weight 1, is the "
         "share after the square root of every Bayes factor, which the step compares with that claimed. The "
         "log score is the log probability that the posterior gives to presence and absence, summed over "
-        "pairs; mean of the fields. The last two tables pool all settings, the last one is of the "
-        "pseudo-likelihood.\n\n"
+        "pairs; mean of the fields. The last two tables pool all settings, the last one is of weight 1.\n\n"
         "![True edges against inclusion probability](../figures/pseudo_likelihood_calibration.png)\n\n"
         f"Made by `examples/pseudo_likelihood_calibration.py`. Machine: {machine()}.\n"
     )

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
+    from pymc_mrf.distributions.pseudo_options import Pseudo
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
@@ -155,6 +156,7 @@ __all__ = [
     "ParticleRatioGibbs",
     "PersistentLangevin",
     "Potts",
+    "Pseudo",
     "PseudoGibbs",
     "ReversibleJump",
     "SeriesGibbs",
@@ -281,6 +283,7 @@ _HOMES = {
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
+    "Pseudo": "pymc_mrf.distributions.pseudo_options",
     "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
     "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
     "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",

@@ -1,4 +1,4 @@
-"""Whether a pseudo-likelihood is no substitute: strong couplings, or edges of which it is too sure."""
+"""Whether a pseudo-likelihood is no substitute: strong couplings, or edges that it counts too often."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, group_variable, values_at_
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
-from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, false_edges, is_overstated
+from pymc_mrf.steps.edges.edge_checks import AS_CANDIDATES, COUNT_ONCE, false_edges, is_overstated
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
 
@@ -51,7 +51,6 @@ def pseudo_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> li
 def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     from pymc_mrf.distributions.kinetic_rv import KineticRV
     from pymc_mrf.distributions.parents import field_node
-    from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
     from pymc_mrf.steps.common.expressions import children
 
     fed = [node for child in children(rv, model) if (node := field_node(child)) is not None]
@@ -61,17 +60,16 @@ def _overstated_findings(rv: Any, idata: xr.DataTree, model: Any, group: str) ->
     inclusion = (draws[..., rv.owner.op.heads] != 0).mean(axis=(0, 1))  # of blocks, or of all entries
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
     log_odds = np.mean([logit(value) for value in at_some_draws(p, idata, model, group)], axis=0)
-    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    weight = max(node.op.conditional_weight for node in fed)
+    n_found, claimed, expected = false_edges(inclusion, log_odds, weight)
     if not is_overstated(n_found, claimed, expected):
         return []
     text = (
-        f"pseudo-likelihood that is too sure of its edges: of the {n_found} with an inclusion probability "
-        f"above 0.5 it claims that {claimed / n_found:.0%} are zero, but about {expected / n_found:.0%} are "
-        "to be expected"
+        f"pseudo-likelihood with weight={weight:g} that is too sure of its edges: of the {n_found} with an "
+        f"inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
+        f"{expected / n_found:.0%} are to be expected"
     )
-    left = [one for one in IN_PLACE_OF_PSEUDO if all(possible_of(node, model, [one]) for node in fed)]
-    remedy = in_place_of_pseudo(left) or AS_CANDIDATES
-    return [Finding(AGAINST, str(rv.name), expected / n_found, text, remedy)]
+    return [Finding(AGAINST, str(rv.name), expected / n_found, text, COUNT_ONCE)]
 
 
 def at_some_draws(variable: Any, idata: xr.DataTree, model: Any, group: str) -> list[np.ndarray]:
@@ -89,6 +87,6 @@ def _finding(name: str, radius: float, instead: str) -> Finding:
         return Finding(NOTE, name, radius, text, remedy)
     text = (
         f"pseudo-likelihood of strongly coupled nodes: {about}, above {STRONG_INFLUENCE:g}. Its posterior "
-        "may be far off"
+        "may be far off, that of couplings which edges share most"
     )
     return Finding(AGAINST, name, radius, text, remedy)

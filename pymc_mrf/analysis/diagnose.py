@@ -51,12 +51,12 @@ def diagnose(
         As returned by `pymc.sample`.
     model : pymc.Model, optional
         The model that was sampled. If given, fields with ``likelihood="pseudo"`` are checked: the
-        pseudo-likelihood is close to the likelihood for weak couplings only, and too sure of the edges of a
-        `SpikeAndSlab`. So are the sample behind ``likelihood="monte-carlo"`` where NUTS moved the parameters,
-        and the error of ``likelihood="path"``. Two more things are checked: whether a ``log_likelihood``
-        group holds numbers of fields with another likelihood than ``"exact"``, which are no log probabilities
-        (they are NaN, but for models that `pymc.observe` and its like make), and whether a step moved each
-        `SpikeAndSlab` that can.
+        pseudo-likelihood is close to the likelihood where couplings are not strong and, for a `SpikeAndSlab`,
+        edges are counted once. So are the sample behind ``likelihood="monte-carlo"`` where NUTS moved the
+        parameters, and the error of ``likelihood="path"``. Two more things are checked: whether a
+        ``log_likelihood`` group holds numbers of fields with another likelihood than ``"exact"``, which are
+        no log probabilities (they are NaN, but for models that `pymc.observe` and its like make), and whether
+        a step moved each `SpikeAndSlab` that can.
         If no model is given, a note says so, unless neither the data nor the variables look like those of a
         field.
     var_names : str or sequence of str, optional

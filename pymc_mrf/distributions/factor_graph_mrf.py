@@ -23,6 +23,7 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
+from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.fields.tables import read_answers
@@ -50,8 +51,10 @@ class FactorGraphMRF(DiscreteField):
         Variables 0..d-1 of each factor, at most 10 each, in the index order of its table.
     cardinalities : (d,) sequence of int
         Number of states of each variable, 2..127; values are 0..cardinality-1.
-    likelihood : {"auto", "exact", "pseudo", "particles"}
-        As for `AgreementMRF`; the junction tree is that of the factor graph.
+    likelihood : {"auto", "exact", "pseudo", "particles"} or Pseudo
+        As for `AgreementMRF`; the junction tree is that of the factor graph. Under "pseudo" a factor of m
+        variables stands in m conditionals, so that theirs have the weight 1/m; those of a variable with
+        factors of several sizes the mean.
     n_sweeps : int
         Single-site Gibbs sweeps behind each random draw that is not exact, as for `AgreementMRF`. They
         start from uniform states; with -inf entries, from a possible configuration nearby, which a search
@@ -125,11 +128,13 @@ class FactorGraphMRF(DiscreteField):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
+        likelihood, weight = read_pseudo(likelihood)
         check_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), None, [flat])
         if likelihood == "auto":
             likelihood = exact_or_particles(lambda: factor_graph_tree(graph))
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
-        return super().dist([flat], op=FactorGraphRV(graph, likelihood, n_sweeps, dtype=dtype), **kwargs)
+        op = FactorGraphRV(graph, likelihood, n_sweeps, weight, dtype=dtype)
+        return super().dist([flat], op=op, **kwargs)
 
 
 def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:

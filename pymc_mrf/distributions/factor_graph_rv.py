@@ -28,6 +28,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_che
 from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.trees.factor_tree_sampling import factor_tree_sweeps
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 
 
 @lru_cache(maxsize=64)
@@ -42,7 +43,7 @@ class FactorGraphRV(UndirectedFieldRV):
     name = "FactorGraphMRF"
     signature = "(t)->(d)"
     dtype = "int64"
-    __props__ = (*RandomVariable.__props__, "graph", "likelihood", "n_sweeps")
+    __props__ = (*RandomVariable.__props__, "graph", "likelihood", "n_sweeps", "conditional_weight")
     table_ndims = (1,)
 
     def __init__(
@@ -50,9 +51,11 @@ class FactorGraphRV(UndirectedFieldRV):
         graph: FactorGraph,
         likelihood: str = "particles",
         n_sweeps: int = DRAW_SWEEPS,
+        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.likelihood, self.n_sweeps = graph, likelihood, n_sweeps
+        self.conditional_weight = conditional_weight
         super().__init__(**props)
 
     @property
@@ -132,7 +135,7 @@ class FactorGraphRV(UndirectedFieldRV):
 
     def pseudo_likelihood_op(self) -> FactorLogPseudoLikelihood:
         """Op on states and the flat log tables."""
-        return FactorLogPseudoLikelihood(self.graph)
+        return FactorLogPseudoLikelihood(self.graph, self.conditional_weight)
 
     def implementation(self, jit):
         """Draw one row."""

@@ -28,6 +28,7 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
+from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -67,9 +68,11 @@ class KineticMRF(DiscreteField):
         How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
     links : networkx.Graph or PairwiseGraph, optional
         Links within a row, given the rows before.
-    likelihood : {"pseudo", "exact"}, optional
-        Where there are links: the *pseudo-likelihood* of each row, which overstates links (see
-        `EdgeGibbs`), or the likelihood, for which all states of a row are listed, up to 2^22 in all rows.
+    likelihood : {"pseudo", "exact"} or Pseudo, optional
+        Where there are links: the *pseudo-likelihood* of each row, in which nodes with links have
+        conditionals to the power of 1/2, so that links are counted once and arrows into these nodes half
+        (with ``Pseudo(weight=1)`` twice and once); or the likelihood, for which all states of a row are
+        listed, up to 2^22 in all rows.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional
@@ -240,8 +243,10 @@ class KineticMRF(DiscreteField):
             node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
         )
         n_axes = edge.type.ndim, node.type.ndim
+        likelihood, weight = read_pseudo(likelihood)
         likelihood = _likelihood(likelihood, graph, family, rows)
-        op = KineticRV(graph, family, rows, likelihood, n_axes, whole_number(n_sweeps, "n_sweeps", 1))
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
+        op = KineticRV(graph, family, rows, likelihood, n_axes, n_sweeps, weight)
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 

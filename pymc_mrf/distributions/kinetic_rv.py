@@ -26,6 +26,7 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.simulation import series as kernels
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights
 
 MAX_CELLS = 2**22
 """Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""
@@ -38,7 +39,15 @@ class KineticRV(DiscreteFieldRV):
 
     dtype = "int64"
     name = "KineticMRF"
-    __props__ = (*RandomVariable.__props__, "graph", "family", "rows", "likelihood", "n_sweeps")
+    __props__ = (
+        *RandomVariable.__props__,
+        "graph",
+        "family",
+        "rows",
+        "likelihood",
+        "n_sweeps",
+        "conditional_weight",
+    )
     table_ndims = (3, 2)
     groups_edges = True
 
@@ -50,11 +59,13 @@ class KineticRV(DiscreteFieldRV):
         likelihood: str | None = None,
         n_axes: tuple[int, int] = (1, 1),
         n_sweeps: int = DRAW_SWEEPS,
+        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.family, self.rows = graph, family, rows
         self.likelihood = likelihood or ("pseudo" if graph.n_links else "conditional")
         self.n_sweeps = n_sweeps if graph.n_links else 1
+        self.conditional_weight = conditional_weight
         if "signature" not in props:  # as it is where PyTensor makes another of the same properties
             cores = ["r"], ["d", "k"][: 1 + family.node_axes]
             inputs = [["n"] * (n - len(own)) + own for n, own in zip(n_axes, cores, strict=True)]
@@ -233,7 +244,8 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
     if op.lists_rows:
         logp = log_rows(op, indices, parameters)
     else:
-        logp = log_conditionals(op, indices, parameters).sum(axis=-1)
+        weights = graph_weights(op.graph, op.conditional_weight)
+        logp = (weights * log_conditionals(op, indices, parameters)).sum(axis=-1)
     legal = pt.all(legal[op.rows.observations], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
     return probability_or_nan(logp, op.likelihood, values[0], LISTED)

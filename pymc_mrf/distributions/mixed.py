@@ -24,6 +24,7 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.mixed_rv import MOST_LISTED, MixedFieldRV
+from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
@@ -80,15 +81,15 @@ class MixedMRF(ContinuousField):
         Positive numbers, by which measurements are divided before anything else, such as their standard
         deviations, so that one slab for all edges means the same; 1 by default. Means, data and draws stay
         in the units of the measurements; weights and diagonal are those of the scaled ones.
-    likelihood : {"auto", "exact", "monte-carlo", "pseudo"}
+    likelihood : {"auto", "exact", "monte-carlo", "pseudo"} or Pseudo
         "exact": the normaliser is a sum over all states of the answers, of which there may be some hundred
         thousand. "monte-carlo": a sum over a sample of them, made when the field is declared, at a reference
         near the data, which must be complete.
-        "pseudo": the product of the probabilities of all answers given all else, and the density of the
-        measurements given the answers. "auto" is "exact" where all answers together have no more states
-        than the sample would have points, 20 for each row, at least 20,000 and at most 200,000 (without
-        complete data 20,000), as a state costs as much as a point; else "monte-carlo", or "pseudo" without
-        complete data.
+        "pseudo": the product of the conditionals of all answers and measurements given all else, each to the
+        power of 1/2, so that every edge is counted once; `Pseudo` has its option. "auto" is "exact" where all
+        answers together have no more states than the sample would have points, 20 for each row, at least
+        20,000 and at most 200,000 (without complete data 20,000), as a state costs as much as a point; else
+        "monte-carlo", or "pseudo" without complete data.
     observed : (n, d) array_like, masked array, or table of pandas, polars, pyarrow or xarray, optional
         States and measurements, columns in node order, or found by the names of the nodes. Masked cells, NaN
         and cells of tables without a value are missing: `MixedGibbs` draws them.
@@ -175,6 +176,7 @@ class MixedMRF(ContinuousField):
         graph = _checked_graph(graph, kinds, cls.__name__)
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         whole_number(n_sweeps, "n_sweeps", 1)
+        likelihood, pseudo_weight = read_pseudo(likelihood)
         check_option(likelihood, "likelihood", LIKELIHOODS)
         scale = positive_scale(scale, [kinds.names[i] for i in kinds.measurements])
         op = MixedFieldRV(graph, kinds, scale, n_sweeps=int(n_sweeps))
@@ -214,7 +216,8 @@ class MixedMRF(ContinuousField):
             x = data.reshape(-1, graph.n_nodes).copy()
             x[:, kinds.measurements] /= np.array(op.scale)
             reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
-        op = MixedFieldRV(graph, kinds, op.scale, f"mixed-{likelihood}", int(n_sweeps), reference)
+        kind = f"mixed-{likelihood}"
+        op = MixedFieldRV(graph, kinds, op.scale, kind, int(n_sweeps), reference, pseudo_weight)
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
         parameters = [

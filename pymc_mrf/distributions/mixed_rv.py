@@ -1,4 +1,4 @@
-"""The random variable behind mixed fields: its draws and its log density, or that of its full conditionals.
+"""The random variable behind mixed fields: its draws and its log density, or those of its full conditionals.
 
 With z the features of the answers and the deviations of the measurements, the log density is a quadratic form
 of z, the biases, and the log normaliser, a sum over the listed states of the answers
@@ -25,6 +25,7 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import MixedFamily, layout_of, mixed
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import mixed as kernels
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 
 LISTED = 2**12
@@ -48,6 +49,8 @@ class MixedFieldRV(FieldRV):
         "mixed-exact", "mixed-monte-carlo" or "mixed-pseudo".
     reference : MixedReference or None
         Of a Monte Carlo likelihood.
+    conditional_weight : float
+        Of each conditional of a pseudo-likelihood.
     """
 
     name = "MixedMRF"
@@ -55,6 +58,7 @@ class MixedFieldRV(FieldRV):
     dtype = "float64"
     __props__ = (
         *RandomVariable.__props__, "graph", "columns", "scale", "likelihood", "n_sweeps", "reference",
+        "conditional_weight",
     )  # fmt: skip
     prefix = "mixed-"
     labels = ("weight", "bias", "diagonal", "mean")
@@ -68,10 +72,12 @@ class MixedFieldRV(FieldRV):
         likelihood: str = "mixed-exact",
         n_sweeps: int = 100,
         reference: MixedReference | None = None,
+        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.columns, self.scale = graph, columns, scale
         self.likelihood, self.n_sweeps, self.reference = likelihood, n_sweeps, reference
+        self.conditional_weight = conditional_weight
         super().__init__(**props)
 
     @cached_property
@@ -267,11 +273,13 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     weight, bias, diagonal = core(weight, 1), core(bias, 2), core(diagonal, 1)
     states, legal, z = op.read(x, mean)
     form, a = op.form(weight, diagonal), len(op.layout.cards)
-    units = float(np.log(np.array(op.scale)).sum()) + 0.5 * op.layout.n_measured * LOG_2PI
+    units = np.log(np.array(op.scale)) + 0.5 * LOG_2PI  # of each measurement
     if op.likelihood == "mixed-pseudo":
-        logp = _of_answers(op, states, z, form, bias)
+        weights = node_weights(op.n_variables, op.layout.ends, False, op.conditional_weight)
+        units = weights[a:] * units
+        logp = (weights[:a] * _of_answers(op, states, z, form, bias)).sum(axis=-1)
         if op.layout.n_measured:
-            logp = logp + _of_measurements(op, z, form)
+            logp = logp + (weights[a:] * _of_measurements(op, z, form)).sum(axis=-1)
     else:
         listed = op.listed
         log_partition = MixedLogPartition(op.graph, op.columns)(
@@ -280,12 +288,12 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
         logp = (
             bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
         )
-    logp = pt.switch(legal & ~pt.isnan(logp), logp - units, -np.inf)
+    logp = pt.switch(legal & ~pt.isnan(logp), logp - float(units.sum()), -np.inf)
     return logp if op.likelihood == "mixed-exact" else probability_or_nan(logp, op.likelihood, x)
 
 
 def _of_answers(op: MixedFieldRV, states, z, form, bias):
-    """Log probability of each answer given all else, added up; symbolic."""
+    """Log probability of each answer given all else, (..., a); symbolic."""
     layout, (a, K) = op.layout, (len(op.layout.cards), op.layout.features.shape[1])
     Q = len(layout.owner)
     spread = np.zeros((Q, a, K))  # features of each answer at its states
@@ -294,20 +302,18 @@ def _of_answers(op: MixedFieldRV, states, z, form, bias):
     scores = pt.tensordot(local, spread, axes=[[-1], [0]]) + bias
     scores = scores + np.where(np.arange(K) < layout.cards[:, None], 0.0, -np.inf)
     own = pt.eq(states[..., None], np.arange(K))
-    return (pt.switch(own, scores, 0.0).sum(axis=-1) - pt.logsumexp(scores, axis=-1)).sum(axis=-1)
+    return pt.switch(own, scores, 0.0).sum(axis=-1) - pt.logsumexp(scores, axis=-1)
 
 
 def _of_measurements(op: MixedFieldRV, z, form):
-    """Log density of the measurements given the answers, without its constant; symbolic."""
+    """Log density of each measurement given all else, (..., c), without its constant; symbolic.
+
+    NaN where the precision is not positive definite.
+    """
     Q = len(op.layout.owner)
-    K, factor = -form[Q:, Q:], pt.linalg.cholesky(-form[Q:, Q:], lower=True, on_error="nan")
-    half = pt.log(pt.diagonal(factor)).sum()
-    h, deviation = z[..., :Q] @ form[:Q, Q:], z[..., Q:]
-    whole = pt.linalg.solve_triangular(factor, h.reshape((-1, h.shape[-1])).T, lower=True)
-    explained = (whole**2).sum(axis=0).reshape(h.shape[:-1], ndim=h.ndim - 1)
-    return (
-        half
-        + (deviation * h).sum(axis=-1)
-        - 0.5 * ((deviation @ K) * deviation).sum(axis=-1)
-        - 0.5 * explained
-    )
+    K = -form[Q:, Q:]
+    is_inside = pt.log(pt.diagonal(pt.linalg.cholesky(K, lower=True, on_error="nan"))).sum()
+    precision = pt.diagonal(K)
+    gap = (z @ form)[..., Q:] / precision  # conditional means less the deviations
+    log_density = 0.5 * pt.log(precision) - 0.5 * precision * gap**2
+    return pt.switch(pt.isnan(is_inside), np.nan, log_density)

@@ -36,6 +36,7 @@ from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampl
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
 from pymc_mrf.distributions.path_range import register_checks
+from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
@@ -124,6 +125,7 @@ class MarkovRandomField(DiscreteField):
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
         dtype = state_dtype(dtype, family.states)
+        likelihood, weight = read_pseudo(likelihood)
         options = MonteCarlo() if isinstance(likelihood, str) else likelihood
         likelihood = "monte-carlo" if is_monte_carlo(likelihood) else likelihood
         tree = partial(field_tree, graph, family.n_states)
@@ -142,7 +144,7 @@ class MarkovRandomField(DiscreteField):
                 sampled = None if path else unasked_sample(family, graph, parameters, data, tree)
             likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
         make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
-        op = make(path=path, sampled=sampled)
+        op = make(path=path, sampled=sampled, conditional_weight=weight)
         if likelihood == "adjusted-pseudo":
             op = make(adjusted=adjustment(op, parameters, data))
         return super().dist(parameters, op=op, **kwargs)
@@ -163,13 +165,15 @@ class AgreementMRF(MarkovRandomField):
     graph : networkx.Graph or PairwiseGraph
     n_states : int
         Number of states K >= 2; values are 0..K-1.
-    likelihood : str or MonteCarlo
+    likelihood : str, MonteCarlo or Pseudo
         "auto", "exact", "pseudo", "adjusted-pseudo", "path", "monte-carlo" or "particles".
         How log p is evaluated. "exact": by junction tree, with gradient; possible on graphs of small
-        treewidth. "pseudo": product of full conditionals (Besag, 1975), with gradient, approximate.
-        "adjusted-pseudo": the same, after an affine map of the parameters that gives it the mode and
-        the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when the field is
-        declared; for observed, complete data and continuous parameters that all rows share.
+        treewidth. "pseudo": product of full conditionals (Besag, 1975), each to the power of 1/2, so that an
+        edge, which stands in those of both of its ends, is counted once; with gradient, approximate; `Pseudo`
+        has its option.
+        "adjusted-pseudo": the product without that power, after an affine map of the parameters that gives it
+        the mode and the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when
+        the field is declared; for observed, complete data and continuous parameters that all rows share.
         "path": with gradient, for `Ising`, `Potts` and `AgreementMRF` fields whose only parameter is one
         coupling, a scalar or a scalar times constants, the weights of the edges (of an `AgreementMRF`, the
         sigmoid of these), and for `Ising` fields, and `Potts` fields of two or three states, that attract

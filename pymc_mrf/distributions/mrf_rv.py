@@ -41,6 +41,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.kernels.simulation.swendsen_wang import gibbs_and_cluster_sweeps
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
@@ -75,10 +76,6 @@ class UndirectedFieldRV(DiscreteFieldRV):
     def tree(self) -> JunctionTree:
         """Junction tree of the field."""
 
-    def pseudo_tables(self, parameters) -> list:
-        """Log tables at which the pseudo-likelihood is evaluated, symbolic."""
-        return self.log_tables(parameters, pt)
-
     @abstractmethod
     def log_potential(self, indices, parameters):
         """Sum of all log tables at each row of `indices` (..., d); symbolic."""
@@ -90,6 +87,10 @@ class UndirectedFieldRV(DiscreteFieldRV):
     @abstractmethod
     def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
         """Op for the log pseudo-likelihood as a function of states and the `log_tables`."""
+
+    def weighted(self, log_pseudo_likelihood, indices, parameters):
+        """Weigh the conditionals in what `pseudo_likelihood_op` gives for rows of `indices` (..., d)."""
+        return log_pseudo_likelihood
 
     @property
     @abstractmethod
@@ -112,6 +113,7 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
     dtype = "int64"
     __props__ = (
         *RandomVariable.__props__, "graph", "family", "likelihood", "n_sweeps", "adjusted", "path", "sampled",
+        "conditional_weight",
     )  # fmt: skip
     table_ndims = (3, 2)
 
@@ -124,10 +126,12 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         adjusted: Adjustment | None = None,
         path: CouplingPath | FieldGrid | None = None,
         sampled: SampledField | None = None,
+        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.family, self.likelihood, self.n_sweeps = graph, family, likelihood, n_sweeps
         self.adjusted, self.path, self.sampled = adjusted, path, sampled
+        self.conditional_weight = conditional_weight
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
         if family.node_parameter is not None:
             inputs.append(",".join(["d"] + ["k"] * family.node_axes))
@@ -165,10 +169,9 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         natural = self._natural(parameters, pt)[: len(parameters)]
         return pt.concatenate([p.ravel() for p in natural])
 
-    def pseudo_tables(self, parameters) -> list:
-        """Edge and node tables, of other parameters if the pseudo-likelihood is an adjusted one."""
-        if self.adjusted is None:
-            return super().pseudo_tables(parameters)
+    def adjusted_tables(self, parameters) -> list:
+        """Edge and node tables at which an adjusted pseudo-likelihood is evaluated, symbolic."""
+        assert self.adjusted is not None
         tables = self.adjusted.problem.tables_at(self.adjusted.moved(self.flat_natural(parameters), pt))
         return [pt.as_tensor(table) for table in tables]
 
@@ -211,6 +214,17 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
     def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
         """Op on states, edge and node tables."""
         return LogPseudoLikelihood(self.graph)
+
+    def weighted(self, log_pseudo_likelihood, indices, parameters):
+        """Weigh all alike; nodes without edges, whose conditionals are likelihoods, get what they lack."""
+        weights = graph_weights(self.graph, self.conditional_weight)
+        rest, [alone] = 1.0 - self.conditional_weight, np.nonzero(weights != self.conditional_weight)
+        logp = self.conditional_weight * log_pseudo_likelihood
+        if not len(alone):
+            return logp
+        tables = self.log_tables(parameters, pt)[1][..., alone, :]
+        own = at_states(tables, [indices[..., alone]], self.family.n_states)
+        return logp + rest * (own - pt.logsumexp(tables, axis=-1)).sum(axis=-1)
 
     def implementation(self, jit):
         """Draw one row."""
@@ -341,8 +355,10 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         value = HiddenStates()(value)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
-    if op.likelihood in ("pseudo", "adjusted-pseudo"):
-        logp = _pseudo(op, indices, op.pseudo_tables(parameters))
+    if op.likelihood == "pseudo":
+        logp = op.weighted(_pseudo(op, indices, op.log_tables(parameters, pt)), indices, parameters)
+    elif op.likelihood == "adjusted-pseudo":
+        logp = _pseudo(op, indices, op.adjusted_tables(parameters))
     else:
         logp = op.log_potential(indices, parameters)
         if op.likelihood == "exact":

@@ -121,7 +121,7 @@ def network_model(
     slab : unregistered scalar distribution, optional
         Of the weights and differences that are not zero; by default ``pm.Cauchy.dist(0, 2)``, or
         ``pm.Normal.dist(0, 1)`` of nominal answers.
-    likelihood : str or MonteCarlo
+    likelihood : str, MonteCarlo or Pseudo
         As for the field, such as `OrdinalMRF`.
 
     Returns

@@ -4,7 +4,7 @@ All rows that share one parameter vector are evaluated in one call, and the grad
 tables is accumulated over rows.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -17,12 +17,13 @@ from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
+from pymc_mrf.likelihood.conditional_weights import variable_weights
 
 
 class OfGraph(NumbaOp, Op):
     """Base of the Ops of a graph."""
 
-    __props__ = ("graph",)
+    __props__: tuple[str, ...] = ("graph",)
 
     def __init__(self, graph: PairwiseGraph | FactorGraph) -> None:
         self.graph: Any = graph
@@ -55,7 +56,6 @@ class LogPseudoLikelihood(OfGraph):
     """Log pseudo-likelihood of each row of state indices x (n, d), int8."""
 
     gufunc_signature = "(n,d),(r,k,k),(d,k)->(n)"
-    gradient_op: ClassVar[Any] = LogPseudoLikelihoodGradient
 
     def outputs(self, x, *tables):
         """One number for each row; `x` int8, tables float64."""
@@ -72,9 +72,14 @@ class LogPseudoLikelihood(OfGraph):
 
         return log_pseudo_likelihood
 
+    @property
+    def gradient_op(self) -> LogPseudoLikelihoodGradient:
+        """Op of the gradient."""
+        return LogPseudoLikelihoodGradient(self.graph)
+
     def pullback(self, inputs, outputs, cotangents):
         """Gradient with respect to the tables; the data are not differentiated."""
-        gradient = self.gradient_op(self.graph)(*inputs, cotangents[0], return_list=True)
+        gradient = self.gradient_op(*inputs, cotangents[0], return_list=True)
         return [disconnected_type(), *gradient]
 
     def connection_pattern(self, node):
@@ -83,35 +88,56 @@ class LogPseudoLikelihood(OfGraph):
 
 
 class FactorLogPseudoLikelihoodGradient(LogPseudoLikelihoodGradient):
-    """Gradient of the cotangent-weighted sum of rows by all log tables of a factor graph, (t,)."""
+    """Gradient of the cotangent-weighted sum of rows by all log tables of a factor graph, (t,).
+
+    Of conditionals with the `variable_weights` of a `weight`.
+    """
+
+    __props__ = ("graph", "weight")
+
+    def __init__(self, graph: FactorGraph, weight: float) -> None:
+        super().__init__(graph)
+        self.weight = weight
 
     gufunc_signature = "(n,d),(t),(n)->(t)"
 
     def implementation(self, jit):
         """Add up the gradients of all rows."""
-        links = factor_links(self.graph)
+        links, weights = factor_links(self.graph), variable_weights(self.graph, self.weight)
 
         def gradient(x, tables, cotangent):
             out = np.empty_like(tables)
-            factor_kernels.log_pseudo_likelihood_gradient(x, tables, links, cotangent, out)
+            factor_kernels.log_pseudo_likelihood_gradient(x, tables, links, weights, cotangent, out)
             return out
 
         return gradient
 
 
 class FactorLogPseudoLikelihood(LogPseudoLikelihood):
-    """Log pseudo-likelihood of each row of state indices, given all log tables of a factor graph."""
+    """Log pseudo-likelihood of each row of state indices, given all log tables of a factor graph.
 
+    Of conditionals with the `variable_weights` of a `weight`.
+    """
+
+    __props__ = ("graph", "weight")
     gufunc_signature = "(n,d),(t)->(n)"
-    gradient_op = FactorLogPseudoLikelihoodGradient
+
+    def __init__(self, graph: FactorGraph, weight: float) -> None:
+        super().__init__(graph)
+        self.weight = weight
+
+    @property
+    def gradient_op(self) -> FactorLogPseudoLikelihoodGradient:
+        """Op of the gradient."""
+        return FactorLogPseudoLikelihoodGradient(self.graph, self.weight)
 
     def implementation(self, jit):
         """Evaluate all rows."""
-        links = factor_links(self.graph)
+        links, weights = factor_links(self.graph), variable_weights(self.graph, self.weight)
 
         def log_pseudo_likelihood(x, tables):
             out = np.empty(x.shape[0])
-            factor_kernels.log_pseudo_likelihood(x, tables, links, out)
+            factor_kernels.log_pseudo_likelihood(x, tables, links, weights, out)
             return out
 
         return log_pseudo_likelihood

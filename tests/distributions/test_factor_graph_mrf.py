@@ -14,6 +14,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.distributions.mrf import Ising
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.pseudo_options import Pseudo
 from pymc_mrf.graph import builders
 from tests.reference import factor_graph as reference
 from tests.reference.derivatives import assert_gradients
@@ -23,6 +24,8 @@ from tests.statistics import Z, assert_frequencies
 SCOPES = [(2, 0), (0, 1, 3), (3,), (3, 2), (4,)]
 CARDS = [2, 3, 2, 4, 3]
 D = len(CARDS)
+# the means of one over the sizes of the factors of several variables; 1 without any
+COUNTED_ONCE = [5 / 12, 1 / 3, 1 / 2, 5 / 12, 1.0]
 SHAPES = [tuple(CARDS[v] for v in scope) for scope in SCOPES]
 STATES = np.array(list(itertools.product(*map(range, CARDS))))
 VALUES = np.random.default_rng(9)
@@ -41,14 +44,14 @@ def exact(tables):
     return np.array(list(reference.probabilities(SCOPES, CARDS, tables).values()))
 
 
-def log_conditionals(p):
-    """Sum over the variables of the log conditional probability of every configuration."""
+def log_conditionals(p, weights):
+    """Weighted sum over the variables of the log conditional probability of every configuration."""
     expected = np.zeros(len(STATES))
     for i in range(D):
         rest = np.delete(STATES, i, axis=1)
         for row in range(len(STATES)):
             total = p[np.all(rest == rest[row], axis=1)].sum()
-            expected[row] += np.log(p[row] / total) if p[row] > 0 else -np.inf
+            expected[row] += weights[i] * np.log(p[row] / total) if p[row] > 0 else -np.inf
     return expected
 
 
@@ -65,7 +68,10 @@ def test_densities(tables):
     with np.errstate(divide="ignore"):
         expected = np.log(p)
     np.testing.assert_allclose(log_p, expected, atol=1e-10)
-    np.testing.assert_allclose(pseudo, log_conditionals(p), atol=1e-10)
+    np.testing.assert_allclose(pseudo, log_conditionals(p, COUNTED_ONCE), atol=1e-10)
+    usual = field(tables, likelihood=Pseudo(weight=1), size=(len(STATES),))
+    usual = pm.logp(usual, STATES).eval(mode="FAST_COMPILE")
+    np.testing.assert_allclose(usual, log_conditionals(p, np.ones(D)), atol=1e-10)
     potentials = list(reference.weights(SCOPES, CARDS, tables).values())
     np.testing.assert_allclose(particles, potentials, atol=1e-10)
     assert a == b == c == -np.inf

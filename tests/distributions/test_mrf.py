@@ -16,6 +16,7 @@ import pytest
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.pseudo_options import Pseudo
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -78,16 +79,20 @@ def test_draws_match_enumeration(family, likelihood, rng):
     assert_draws(pm.draw(rv, random_seed=rng), rv)
 
 
+@pytest.mark.parametrize("likelihood", ["pseudo", Pseudo(weight=1)], ids=["once", "twice"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_pseudo_likelihood_is_the_product_of_exact_conditionals(family):
-    rv = FAMILIES[family](likelihood="pseudo", size=(1,))
+def test_pseudo_likelihood_is_the_product_of_exact_conditionals(family, likelihood):
+    """Each to the power of one half, but for the node without edges, whose conditional is its likelihood."""
+    rv = FAMILIES[family](size=(1,))
     states, p = exact(rv)
+    powers = [1.0, 1.0, 1.0, 1.0] if likelihood != "pseudo" else [0.5, 0.5, 0.5, 1.0]
     expected = np.zeros(len(states))
     for i in range(GRAPH.n_nodes):
         rest = np.delete(states, i, axis=1)
         for row in range(len(states)):
-            expected[row] += np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
-    rv = FAMILIES[family](likelihood="pseudo", size=(len(states),))
+            same = np.all(rest == rest[row], axis=1)
+            expected[row] += powers[i] * np.log(p[row] / p[same].sum())
+    rv = FAMILIES[family](likelihood=likelihood, size=(len(states),))
     logp = pm.logp(rv, states).eval()
     np.testing.assert_allclose(logp, expected, rtol=1e-6)
     illegal = states.copy()

@@ -44,8 +44,8 @@ def test_values_and_gradients_are_those_of_python(rng):
         partitions.ClampedLogPartition(factor_tree)(some, tables),
         pseudo.LogPseudoLikelihood(graph)(x, edge, node),
         *pseudo.LogPseudoLikelihoodGradient(graph)(x, edge, node, cotangent),
-        pseudo.FactorLogPseudoLikelihood(factors)(x, tables),
-        pseudo.FactorLogPseudoLikelihoodGradient(factors)(x, tables, cotangent),
+        pseudo.FactorLogPseudoLikelihood(factors, 0.5)(x, tables),
+        pseudo.FactorLogPseudoLikelihoodGradient(factors, 0.5)(x, tables, cotangent),
         TieCounts()(ties),
         Included()(ties).astype(float),
     ]

@@ -101,7 +101,7 @@ def log(p):
 
 
 def log_conditionals(p):
-    """Sum over the nodes of the log conditional probability of every configuration."""
+    """Half the sum over the nodes of the log conditional probability of every configuration."""
     expected = np.zeros(len(STATES))
     for i in range(D):
         rest = np.delete(STATES, i, axis=1)
@@ -109,7 +109,7 @@ def log_conditionals(p):
             if p[row] == 0.0:
                 expected[row] = -np.inf
             else:
-                expected[row] += np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
+                expected[row] += 0.5 * np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
     return expected
 
 

@@ -78,12 +78,12 @@ def potts(coupling, field=0, **kwargs):
 
 
 def log_conditionals(p):
-    """Sum over the nodes of the log conditional probability of every configuration."""
+    """Half the sum over the nodes of the log conditional probability of every configuration."""
     expected = np.zeros(len(STATES))
     for i in range(D):
         rest = np.delete(STATES, i, axis=1)
         for row in range(len(STATES)):
-            expected[row] += np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
+            expected[row] += 0.5 * np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
     return expected
 
 

@@ -18,6 +18,7 @@ from examples import (
     monte_carlo_accuracy,
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
+    pseudo_likelihood_weights,
     quickstart,
 )
 from examples._report import parse_sizes
@@ -117,9 +118,9 @@ def test_pseudo_likelihood_calibration(tmp_path, figures):
     assert text.count("| 10 | 0.2 |") == 4 and text.count("| 10 | 0.5 |") == 2
     assert "1 fields of 10 nodes and 0 of 20" in text
     said = (results / "pseudo_likelihood_calibration_summary.md").read_text(encoding="utf-8")
-    assert said.count("%") == 4
+    assert said.count("%") == 6
     words = {"share of true edges", "inclusion probability", "30 observations", "60 observations"}
-    assert figures["pseudo_likelihood_calibration.png"] == words | {'"exact"', '"pseudo"'}
+    assert figures["pseudo_likelihood_calibration.png"] == words | {"exact", "pseudo", "weight 1"}
 
 
 @pytest.mark.slow
@@ -127,10 +128,28 @@ def test_pseudo_likelihood_coverage(tmp_path):
     size = ["--side", "3", "--nodes", "3", "--data-sets", "1", "--draws", "50"]
     pseudo_likelihood_coverage.main([*size, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "pseudo_likelihood_coverage.md").read_text(encoding="utf-8")
-    assert text.count('| `"exact"` |') == 4
+    assert text.count('| `"exact"` |') == text.count("| `Pseudo(weight=1)` |") == 4
     assert text.count("| 1.00 | 0.00 |") >= 4
     said = (tmp_path / "_results" / "pseudo_likelihood_coverage_summary.md").read_text(encoding="utf-8")
     assert said.count("one 3 x 3 lattice") == said.count("3 nodes, all pairs") == 2
+
+
+@pytest.mark.slow
+def test_pseudo_likelihood_weights(tmp_path):
+    pseudo_likelihood_weights.main(["--fields", "2", "--draws", "50", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "pseudo_likelihood_weights.md").read_text(encoding="utf-8")
+    assert text.count("| all | 2 | weight ") == 3 and text.count("| all | 2 | likelihood") == 1
+    outcomes = [
+        pseudo_likelihood_weights.outcome(k, pseudo_likelihood_weights.kinds(), 50, 1) for k in (0, 1)
+    ]
+    assert all(0.5 <= one.factor <= 1.0 for one in outcomes)
+
+
+def test_scores_of_both_ends_are_the_same_where_nodes_are_independent(rng):
+    x = rng.integers(2, size=(4000, 4))
+    assert pseudo_likelihood_weights.correlation(x, 2) > 0.98
+    x[:, 1] = np.where(rng.random(4000) < 0.95, x[:, 0], x[:, 1])
+    assert pseudo_likelihood_weights.correlation(x[:, :2], 2) < 0.98
 
 
 def test_shares_of_false_edges():

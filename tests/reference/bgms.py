@@ -82,7 +82,7 @@ def trusted(name: str) -> np.ndarray:
 def model(x: np.ndarray, p: float = 0.5) -> pm.Model:
     """The model of bgms: its priors, thresholds as logits of Beta(1/2, 1/2), and the pseudo-likelihood."""
     d, k = x.shape[1], x.max(axis=0) + 1
-    options = {"graph": pmrf.graphs.complete(d), "observed": x, "likelihood": "pseudo"}
+    options = {"graph": pmrf.graphs.complete(d), "observed": x, "likelihood": pmrf.Pseudo(weight=1)}
     with pm.Model() as result:
         w = pmrf.SpikeAndSlab("w", p, pm.Cauchy.dist(0, 2), shape=options["graph"].n_edges)
         q = pm.Beta("q", 0.5, 0.5, shape=d if k.max() == 2 else (d, k.max() - 1))

@@ -12,8 +12,11 @@ def log_likelihood(x, edges, eta, statistic, node_tables):
     return scores.sum() - len(x) * enumeration.log_partition(edges, tables, node_tables)
 
 
-def log_pseudo_likelihood(x, edges, eta, statistic, node_tables):
-    """Sum over rows and nodes of the log probability of a node's state given all other nodes."""
+def log_pseudo_likelihood(x, edges, eta, statistic, node_tables, weight=0.5):
+    """Sum over rows and nodes of the log probability of a node's state given all other nodes, times `weight`.
+
+    That of a node without edges counts as it is.
+    """
     tables = np.asarray(eta)[:, None, None] * statistic
     total = 0.0
     here = enumeration.log_potentials(x, edges, tables, node_tables)
@@ -23,7 +26,8 @@ def log_pseudo_likelihood(x, edges, eta, statistic, node_tables):
             moved = np.array(x)
             moved[:, i] = a
             scores[:, a] = enumeration.log_potentials(moved, edges, tables, node_tables)
-        total += (here - np.logaddexp.reduce(scores, axis=1)).sum()
+        power = weight if np.isin(i, edges) else 1.0
+        total += power * (here - np.logaddexp.reduce(scores, axis=1)).sum()
     return total
 
 

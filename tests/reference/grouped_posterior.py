@@ -180,19 +180,20 @@ def binary_log_likelihood(x, edges, statistic="agreement", entries=None):
     return log_likelihood
 
 
-def agreement_log_likelihood(x, edges, n_states, *, pseudo=False):
+def agreement_log_likelihood(x, edges, n_states, *, pseudo=False, weight=0.5):
     """Function of eta (P, r): log (pseudo-)likelihood of the rows of `x` (n, d), `n_states` states."""
     nodes = np.zeros((x.shape[1], n_states))
-    return table_log_likelihood(x, edges, np.eye(n_states), nodes, pseudo=pseudo)
+    return table_log_likelihood(x, edges, np.eye(n_states), nodes, pseudo=pseudo, weight=weight)
 
 
-def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False):
+def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False, weight=0.5):
     """Function of eta (P, r) and a bias (P,): log (pseudo-)likelihood of the rows of `x` (n, d).
 
     Cells of -1 are missing: the likelihood is summed over their states.
 
     Edges have the log tables eta_e times `statistic` (K, K), nodes `nodes` (d, K), -inf where a state is
-    impossible, plus the bias times `slope` (K,).
+    impossible, plus the bias times `slope` (K,). In a pseudo-likelihood nodes with edges are given the rest
+    to the power of `weight`.
     """
     (d, K), (u, v) = nodes.shape, np.transpose(edges)
     slope = np.zeros(K) if slope is None else slope
@@ -219,11 +220,12 @@ def table_log_likelihood(x, edges, statistic, nodes, *, slope=None, pseudo=False
         of_states = potentials(states, eta, bias).T  # (states, P)
         total = np.zeros(len(eta))
         for row, count in zip(rows, counts, strict=True):
-            total += d * count * of_states[where[tuple(row)]]
             for i in range(d):
+                power = count * (weight if i in {*u, *v} else 1.0)
+                total += power * of_states[where[tuple(row)]]
                 moved = [(*row[:i], a, *row[i + 1 :]) for a in range(K)]
                 fits = [where[state] for state in moved if state in where]
-                total -= count * np.logaddexp.reduce(of_states[fits], axis=0)
+                total -= power * np.logaddexp.reduce(of_states[fits], axis=0)
         return total
 
     return log_pseudo_likelihood if pseudo else log_likelihood

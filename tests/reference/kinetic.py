@@ -6,12 +6,13 @@ import numpy as np
 from scipy import special
 
 
-def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False):
+def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False, weight=0.5):
     """Log-likelihood of state indices `x` (T, d) as a function of parameters (Q, r + d q).
 
     `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other, or whose
-    sum over all states of the row is taken where `whole_rows` is true. The first rows of each series, as many
-    as the largest lag, are given.
+    sum over all states of the row is taken where `whole_rows` is true; else nodes with links have
+    conditionals to the power of `weight`. The first rows of each series, as many as the largest lag, are
+    given.
     """
     x = np.asarray(x)
     (T, d), q, n_most = x.shape, len(family.node_basis), max(lag for *_, lag in edges)
@@ -20,6 +21,8 @@ def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False):
     series = np.zeros(T, dtype=int) if series is None else np.asarray(series)
     places = [np.flatnonzero(series == s) for s in np.unique(series)]
     past = [x[rows[k - n_most : k + 1]] for rows in places for k in range(n_most, len(rows))]
+    ends = [i for *edge, lag in edges if lag == 0 for i in edge]
+    powers = np.where(np.isin(np.arange(d), ends), weight, 1.0)
     past, counts = np.unique(np.array(past), axis=0, return_counts=True)  # (m, most + 1, d)
 
     def of_whole_rows(parameters):
@@ -48,7 +51,7 @@ def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False):
                     f = F[source, :, states[-1 - lag, source]] @ F[target]
                     scores[:, target] += parameters[:, [e]] * f
             own = scores[:, np.arange(d), states[-1]]
-            out += count * (own - special.logsumexp(scores, axis=-1)).sum(axis=1)
+            out += count * (own - special.logsumexp(scores, axis=-1)) @ powers
         return out
 
     return of_whole_rows if whole_rows else value

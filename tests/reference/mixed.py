@@ -102,20 +102,27 @@ class MixedReference:
         covariance[self.n_biases :, self.n_biases :] += S
         return mean, covariance
 
-    def log_likelihood_of(self, x, likelihood="exact", mean=0.0, scale=1.0):
+    def log_likelihood_of(self, x, likelihood="exact", mean=0.0, scale=1.0, weight=0.5):
         """Log-likelihood as a function of parameters (Q, P + a K + c), of which the last are logs.
 
-        "exact", or "pseudo": that of each answer given all else, and of the measurements given the answers.
+        "exact", or "pseudo": that of each answer and each measurement given all else, times `weight` if the
+        node has edges. The log density of a measurement is quadratic in it, and so is known from three
+        values.
         """
         statistics = self.rows(x, mean, scale)
         first, states = self.n_weights + self.n_biases, x[:, self.answers].astype(int)
-        numbers = np.array([self.states.tolist().index(row) for row in states.tolist()])
         y = (x[:, self.measured] - mean) / scale
         others = []  # statistics of each answer in all its states, the rest as it is
         for i, k in enumerate(self.cards):
             rows = np.repeat(states, k, axis=0)
             rows[:, i] = np.tile(np.arange(k), len(x))
             others.append((k, self.statistics(rows, np.repeat(y, k, axis=0))))
+        powers = np.where(np.isin(np.arange(len(self.kinds)), self.edges), weight, 1.0)
+        at_three = []  # statistics with each measurement at -1, 0 and 1
+        for j in range(len(self.measured)):
+            moved = np.repeat(y, 3, axis=0)
+            moved[:, j] = np.tile([-1.0, 0.0, 1.0], len(y))
+            at_three.append(self.statistics(np.repeat(states, 3, axis=0), moved))
 
         def value(parameters):
             theta = parameters.copy()
@@ -124,11 +131,15 @@ class MixedReference:
             if likelihood == "exact":
                 inside = theta @ statistics.sum(axis=0) - len(x) * special.logsumexp(weights, axis=1)
             else:
-                inside = (len(others) + 1) * theta @ statistics.sum(axis=0)
-                inside -= weights[:, numbers].sum(axis=1)
-                for k, rows in others:
+                inside = powers.sum() * theta @ statistics.sum(axis=0)
+                for i, (k, rows) in zip(self.answers, others, strict=True):
                     scores = (theta @ rows.T).reshape(len(theta), len(x), k)
-                    inside -= special.logsumexp(scores, axis=2).sum(axis=1)
+                    inside -= powers[i] * special.logsumexp(scores, axis=2).sum(axis=1)
+                for i, rows in zip(self.measured, at_three, strict=True):
+                    low, zero, high = (theta @ rows.T).reshape(len(theta), len(x), 3).transpose(2, 0, 1)
+                    slope, precision = 0.5 * (high - low), 2.0 * zero - high - low
+                    log_sum = zero + 0.5 * slope**2 / precision + 0.5 * np.log(2 * np.pi / precision)
+                    inside -= powers[i] * log_sum.sum(axis=1)
             # outside of the cone nothing, for whoever climbs there from inside
             return np.where(least > 0, inside, 1e4 * (least - 1.0))
 

@@ -21,10 +21,10 @@ class StructurePosterior(NamedTuple):
     n_edges: np.ndarray
 
 
-def field_log_likelihood(x, edges, family, likelihood):
+def field_log_likelihood(x, edges, family, likelihood, weight=0.5):
     """Log-likelihood of state indices `x` (n, d) as a function of parameters (Q, r + d q), by enumeration.
 
-    `likelihood`: "exact" or "pseudo", every node given the rest.
+    `likelihood`: "exact" or "pseudo", every node given the rest, to the power of `weight` if it has edges.
     """
     x = np.asarray(x)
     d, K, G = x.shape[1], family.n_states, family.node_basis
@@ -42,12 +42,13 @@ def field_log_likelihood(x, edges, family, likelihood):
     if likelihood == "exact":
         choices = np.array(list(itertools.product(range(K), repeat=d)))[None]  # (1, m, d)
     else:  # every node in every state, given the rest: the same for all rows with this rest
+        powers = np.where(np.isin(np.arange(d), edges), weight, 1.0)
         rest = np.insert(np.repeat(x, d, axis=0), 0, np.tile(np.arange(d), len(x)), axis=1)
         rest[np.arange(len(rest)), rest[:, 0] + 1] = 0
         rest, weights = np.unique(rest, axis=0, return_counts=True)
         choices = rest[:, None, 1:].repeat(K, axis=1)
         choices[np.arange(len(rest)), :, rest[:, 0]] = np.arange(K)
-        data = d * data
+        data, weights = powers.sum() * data, powers[rest[:, 0]] * weights
     table = statistics(choices)
     possible = np.zeros(choices.shape[:2])
     possible[~family.possible(d)[np.arange(d), choices].all(axis=-1)] = -np.inf
@@ -74,10 +75,12 @@ def exact_log_likelihood(x, edges, states):
     return field_log_likelihood((np.asarray(x) == states[1]).astype(int), edges, family, "exact")
 
 
-def pseudo_log_likelihood(x, edges, states):
+def pseudo_log_likelihood(x, edges, states, weight=0.5):
     """Log pseudo-likelihood likewise."""
     family = {BOLTZMANN.states: BOLTZMANN, ISING.states: ISING}[tuple(states)]
-    return field_log_likelihood((np.asarray(x) == states[1]).astype(int), edges, family, "pseudo")
+    return field_log_likelihood(
+        (np.asarray(x) == states[1]).astype(int), edges, family, "pseudo", weight
+    )
 
 
 def gauss_hermite(log_density, dimension, n_nodes):

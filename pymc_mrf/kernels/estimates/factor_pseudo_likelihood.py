@@ -1,10 +1,10 @@
 """Log pseudo-likelihood of factor graphs: Besag (1975).
 
-lpl(x) = sum_i log p(x_i | all other variables)
+lpl(x) = sum_i weights_i log p(x_i | all other variables)
 
 Every conditional is a sum over the states of one variable, so the partition function never appears.
 `tables` (T,) are the log tables of all factors one after the other, -inf where a combination is
-impossible; `links` is a FactorLinks namedtuple.
+impossible; `links` is a FactorLinks namedtuple; `weights` (d,) are those of the conditionals.
 """
 
 import numpy as np
@@ -33,8 +33,8 @@ def conditional_scores(scores, z, i, cells, tables, links):
 
 
 @jit
-def log_pseudo_likelihood(x, tables, links, out):
-    """Write the log pseudo-likelihood of every row of `x` (n, d) int8 into `out` (n,).
+def log_pseudo_likelihood(x, tables, links, weights, out):
+    """Write the log pseudo-likelihood of every row of `x` (n, d) int8, with `weights` (d,), into `out` (n,).
 
     -inf if a variable's state is impossible given the others.
     """
@@ -49,15 +49,16 @@ def log_pseudo_likelihood(x, tables, links, out):
             if scores[z[i]] == -np.inf:
                 total = -np.inf
                 break
-            total += scores[z[i]] - log_total
+            total += weights[i] * (scores[z[i]] - log_total)
         out[c] = total
 
 
 @jit
-def log_pseudo_likelihood_gradient(x, tables, links, row_weights, gradient):
+def log_pseudo_likelihood_gradient(x, tables, links, weights, row_weights, gradient):
     """Gradient of ``sum_c row_weights[c] * lpl(x[c])`` by the log tables; overwrites `gradient` (T,).
 
-    `x` (n, d) int8, `row_weights` (n,). Conditionals of impossible states, where lpl is -inf, are left out.
+    `x` (n, d) int8, `weights` (d,), `row_weights` (n,). Conditionals of impossible states, where lpl is
+    -inf, are left out.
     """
     gradient[:] = 0.0
     scores = np.empty(links.cards.max())
@@ -70,7 +71,7 @@ def log_pseudo_likelihood_gradient(x, tables, links, row_weights, gradient):
             if scores[z[i]] == -np.inf:
                 continue
             for a in range(links.cards[i]):
-                scores[a] = row_weights[c] * ((a == z[i]) - np.exp(scores[a] - log_total))
+                scores[a] = row_weights[c] * weights[i] * ((a == z[i]) - np.exp(scores[a] - log_total))
             for k in range(links.variable_ptr[i], links.variable_ptr[i + 1]):
                 stride = links.stride[links.link[k]]
                 first = cells[links.factor[links.link[k]]] - z[i] * stride

@@ -70,7 +70,10 @@ def fill_local_fields(x, windows, eta, scores, arrows, local):
 
 @jit
 def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows, local, rng):
-    """Redraw each cell given all others, in turn, from the product of all conditionals that it is a part of.
+    """Redraw each cell given all others, in turn, from its conditional times those of later rows.
+
+    Given the rest of its row and the rows before, the cell's own conditional is exact; later rows are seen
+    node by node, each given the others of its row.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
                 log_p[a] += tables[min(t, tables.shape[0] - 1), i, a] + scores[i, a] * local[t, i]
         for k in range(arrows.out_ptr[i], arrows.out_ptr[i + 1]):
             row, j = later[t, arrows.out_lag[k]], arrows.target[k]
-            if row < 0:
+            if row < 0 or arrows.out_lag[k] == 0:  # of its own row its conditional says all
                 continue
             weight = eta[min(row, eta.shape[0] - 1), arrows.out_edge[k]]
             if weight == 0.0:

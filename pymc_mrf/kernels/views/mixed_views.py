@@ -1,10 +1,11 @@
 """What the views of mixed fields have in common: data, the cone, and the slopes by biases.
 
 A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
-(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) and means m (c, N) of the
-measurements in N listed states or rows, `w` (P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and
-scratch, `room`, of which are `tilt` and `tilted` (N,), `diagonal` (c,), that of the precision, and `seconds`
-(c,). It answers `measured_value`.
+(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) of the measurements, `w`
+(P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and scratch, `room`, of which are `diagonal` (c,),
+that of the precision, and `seconds` (c,). Where states are listed, `at` has the means m (c, N) of the
+measurements in N of them as well, `room` has `tilt` and `tilted` (N,), and the view answers
+`measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
 certain, as in `gaussian_edges`.
@@ -88,8 +89,13 @@ def measurement_of(view, first, end):
 
 @lean
 def taken_from(view, e, end):
-    """Return what is taken from the feature of one end that parameter e multiplies, that of the other."""
+    """Return what is taken from what is at the other end, as one end sees it by parameter e.
+
+    Nothing if this end is a measurement.
+    """
     p = view.layout.pairs[e, end]
+    if p >= view.layout.owner.shape[0]:
+        return 0.0
     return view.field.centre[e, 1 - end, p - view.layout.first[view.layout.owner[p]]]
 
 
@@ -132,14 +138,21 @@ def move_precision(view, i, j, own_i, both, own_j):
 
 
 @lean
-def look_at_measured(view, first):
-    """Find the limits of the weight, whether the edge may be absent, and the log-likelihood `BEFORE`."""
+def find_limits(view, first):
+    """Find the limits of a weight between measurements, and whether the edge may be absent."""
     look, S = view.look, view.at.S
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
     root = np.sqrt(S[i, i] * S[j, j])
     look[A], look[C] = S[i, j] + root, S[i, j] - root
     look[LOW], look[HIGH] = view.w[first] + 1.0 / look[C], view.w[first] + 1.0 / look[A]
     look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
+
+
+@lean
+def look_at_measured(view, first):
+    """Do what `find_limits` does, and find the log-likelihood `BEFORE`."""
+    find_limits(view, first)
+    look = view.look
     origin = 0.0 if look[MAY_END] > 0.0 else 0.5 * (look[LOW] + look[HIGH])
     look[BEFORE] = measured_value(view, first, origin - view.w[first])
 

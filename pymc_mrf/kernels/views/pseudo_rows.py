@@ -4,9 +4,9 @@ A node is in state a with log odds beta_i(a) + sum_l F_il(a) L_il in a row, L_il
 fields, one for each feature F_il of `questions.Field`, Z_ijl = F_jl(x_j) - c_ijl those of its *sources*,
 c_ij the `Field.centre`, and beta_i(a) its centred biases.
 
-Rows that are equal are counted, not repeated. Those that occur once come first: of them a logarithm is taken
-of the product of many normalisers. Arrays over rows are stored node by node, padded to a multiple of 8 by
-rows that occur 0 times.
+Rows that are equal are counted, not repeated, each with the weight of a conditional. Those that occur once
+come first: they have the same count, that weight, and of them a logarithm is taken of the product of many
+normalisers. Arrays over rows are stored node by node, padded to a multiple of 8 by rows that occur 0 times.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
     size, once : (B,) int64 arrays
         Rows with padding, and those that occur once, which come first.
     n, inverse : (B, N) arrays
-        How often each row occurs, and one over that; 0 in padding.
+        How often each row occurs, times the weight of a conditional, and one over that; 0 in padding.
     """
 
     T: np.ndarray
@@ -117,11 +117,11 @@ def rows_of_node(rows, i):
 
 @lean
 def sum_logs(z, n, once, chunk):
-    """Sum n log(z), `z` and `n` (N,), z >= 1; n = 1 in the first `once`, of which `chunk` are multiplied."""
+    """Sum n log(z), `z` and `n` (N,), z >= 1; in the first `once`, multiplied by `chunk`, n is n[0]."""
     value = 0.0
     for start in range(0, once, chunk):
         value += np.log(product(z[start : min(start + chunk, once)]))
-    return value + weighted_logs(n[once:], z[once:])
+    return n[0] * value + weighted_logs(n[once:], z[once:])
 
 
 @lean
@@ -149,7 +149,8 @@ def fill_probabilities(table, F, L, n, once, P, top, z):
     """Probabilities of the states times counts, into `P` (K, N); the sum over m rows of the log normaliser.
 
     `table` (K,), features `F` (M, K), local fields `L` (M, N), counts `n` (m,), of which the first `once`
-    are 1; `top` and `z` (m,) are scratch. Arrays of two axes are whole, which is faster than a part of them.
+    are the same; `top` and `z` (m,) are scratch. Arrays of two axes are whole, which is faster than a part
+    of them.
     """
     m = n.shape[0]
     fill_scores(table, F, L, P, top)

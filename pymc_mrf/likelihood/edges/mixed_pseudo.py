@@ -2,84 +2,93 @@
 
 import numpy as np
 
-from pymc_mrf.kernels.mixed import MIXED, allocate_weighted
 from pymc_mrf.kernels.views import mixed_pseudo as kernels
-from pymc_mrf.kernels.views.mixed_rows import AnswerTerms, MixedRows
+from pymc_mrf.kernels.views.mixed_rows import NodeConditionals
 from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
 from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
 
 
 class MixedPseudoLikelihood(MixedEngine):
     """Moves of a mixed field under its pseudo-likelihood.
 
-    That of the answers given all else, times the likelihood of the measurements given the answers.
+    The product of the conditionals of all answers and measurements.
 
     Parameters
     ----------
     x, graph, family, moves_biases
         As of `MixedEngine`.
+    weight : float
+        Of the conditionals of nodes with edges.
     """
 
     is_pseudo = True
 
+    def __init__(self, x, graph, family, moves_biases, weight: float = COUNTED_ONCE) -> None:
+        super().__init__(x, graph, family, moves_biases, weight=weight)
+
     def _make_view(  # type: ignore[override]
-        self, field: MixedField, data: MixedData, w, b, beta
+        self, field: MixedField, data: MixedData, w, b, beta, weight: float
     ) -> kernels.MixedPseudo:
         layout, n = self._layout, int(data.n[0])
         a, K, Q, c = len(layout.cards), layout.features.shape[1], len(layout.owner), layout.n_measured
         M = field.features.shape[1]
 
-        def conditionals() -> AnswerTerms:
-            local, residual = np.zeros((2, Q, n))
-            return AnswerTerms(local, residual, np.zeros((Q, M)), np.zeros((a, K)), np.zeros(a))
+        def conditionals() -> NodeConditionals:
+            local, residual = np.zeros((2, Q + c, n))
+            sums = np.zeros((Q + c, M)), np.zeros((a, K)), np.zeros(c), np.zeros(a + c)
+            return NodeConditionals(local, residual, *sums)
 
         return kernels.MixedPseudo(
             field=field,
             data=data,
             layout=layout,
-            rows=MixedRows(np.zeros((Q + c, n)), np.zeros((Q, Q))),
+            weights=node_weights(a + c, layout.ends, False, weight),
+            z=np.zeros((Q + c, n)),
             now=conditionals(),
             trial=conditionals(),
-            at=allocate_weighted(layout, n),
+            at=kernels.Cone(*np.zeros((2, c, c))),
             w=w,
             b=b,
             beta=beta,
             n_biases=len(beta),
             look=np.zeros(9),
             room=kernels.PseudoRoom(
-                tilt=np.zeros(n),
-                tilted=np.zeros(n),
                 p=np.zeros(K),
                 mean=np.zeros(M),
+                inside=np.zeros(1),
                 diagonal=np.zeros(c),
                 seconds=np.zeros(c),
             ),
         )
 
     def _take_rows(self, z, states) -> None:
-        """Keep the rows; edges of an answer count in two factors."""
-        view, Q, twice = self.view, len(self._layout.owner), self._layout.kind <= MIXED
-        view.rows.z[:] = z.T
-        np.matmul(z[:, :Q].T, z[:, :Q], out=view.rows.products)
-        view.data.s[twice] += view.data.sums[twice]
-        view.data.sums[twice] *= 2.0
+        """Keep the rows; every edge stands in two conditionals, and everything has their weights."""
+        view, (a, K) = self.view, self.view.now.shares.shape
+        data, weights = view.data, view.weights
+        view.z[:] = z.T
+        of_edges = weights[self._layout.ends[:, 0]]  # that of both ends
+        data.s[:] = of_edges * (data.s + data.sums)
+        data.sums[:] *= 2.0 * of_edges
+        data.t[:] *= np.repeat(weights[:a], K)
+        data.squares[:] *= weights[a:]
 
     def _scores(self, z, states):
-        """Return the scores of every answer given all else, and of the measurements given the answers."""
+        """Return the scores of every node given all else, times the root of the weight."""
         layout, (a, K) = self._layout, self.view.now.shares.shape
         (p, q), Q, P = layout.pairs.T, len(layout.owner), len(layout.pairs)
         deviation = z - z.mean(axis=0)
         both = deviation[:, p] * deviation[:, q]
         in_state = states[:, :, None] == np.arange(K)
         found = []
-        for i in range(a):
+        for i, weight in enumerate(self.view.weights):
             touching = np.flatnonzero((layout.ends == i).any(axis=1))
-            where = np.concatenate([touching, P + i * K + np.arange(K)])
-            found.append((where, np.concatenate([both[:, touching], in_state[:, i]], axis=1)))
-        touching = np.flatnonzero(layout.kind >= MIXED)
-        where = np.concatenate([touching, P + a * K + np.arange(layout.n_measured)])
-        products = z[:, p[touching]] * deviation[:, q[touching]]
-        found.append((where, np.concatenate([products, -0.5 * z[:, Q:] ** 2], axis=1)))
+            if i < a:
+                own, of_node = P + i * K + np.arange(K), in_state[:, i]
+            else:
+                own, of_node = [P + a * K + i - a], -0.5 * z[:, [Q + i - a]] ** 2
+            scores = np.concatenate([both[:, touching], of_node], axis=1)
+            found.append((np.concatenate([touching, own]), np.sqrt(weight) * scores))
         return found
 
     def _refresh(self) -> float:

@@ -1,7 +1,8 @@
 """Products of full conditionals as `EdgeGibbs` asks for them, so that an edge touches two variables only.
 
-The pseudo-likelihood of a field (Besag, 1975): every variable given all others. The likelihood of a field in
-time: every variable given the rows before.
+The pseudo-likelihood of a field (Besag, 1975): every variable given all others, to the power of a weight
+(`pymc_mrf.likelihood.conditional_weights`). The likelihood of a field in time: every variable given the rows
+before.
 """
 
 from typing import ClassVar
@@ -15,6 +16,7 @@ from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
 from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -33,9 +35,13 @@ class PseudoEdges(EdgeEngine):
     ----------
     x, graph, family, moves_biases
         As of `EdgeEngine`.
+    weight : float
+        Of the conditionals of nodes with edges that are no arrows: all that the view has of the rows is
+        multiplied by the weight of the node that it is about.
 
     Attributes
     ----------
+    node_weights : (d,) array
     information : (d M M + d K + r + 2 d,) array
         Learnt in tuning. Sums over rows of the conditional covariances of every node's features and of the
         variances of its states, and curvature of the slab at the weight of every edge relative to its
@@ -45,9 +51,13 @@ class PseudoEdges(EdgeEngine):
 
     is_pseudo: ClassVar[bool] = True
 
-    def __init__(self, x, graph, family, moves_biases) -> None:
+    def __init__(self, x, graph, family, moves_biases, weight=COUNTED_ONCE) -> None:
         d = graph.n_nodes
         field, data = self.take_data(x, graph, family, moves_biases)
+        is_arrow = self._columns.is_arrow[field.pair]
+        self.node_weights = node_weights(d, field.edges, is_arrow, weight)
+        data.n[:] *= self.node_weights
+        self._weigh(field, data)
         r = len(data.s)
         _, M, K = field.features.shape
         rows = present_rows(x, graph)
@@ -59,7 +69,10 @@ class PseudoEdges(EdgeEngine):
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
-        self.view = pseudo_view(x, self._columns, field, data, len(data.t) if moves_biases else 0)
+        C *= self.node_weights[:, None, None]
+        v *= self.node_weights[:, None]
+        n_biases = len(data.t) if moves_biases else 0
+        self.view = pseudo_view(x, self._columns, field, data, n_biases, self.node_weights)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
@@ -69,7 +82,15 @@ class PseudoEdges(EdgeEngine):
     def set_data(self, x: Data) -> None:
         """Rows of the view as well."""
         super().set_data(x)
-        fill_rows(self.view, x, self._columns)
+        self._weigh(self.view.field, self.view.data)
+        fill_rows(self.view, x, self._columns, self.node_weights)
+
+    def _weigh(self, field: Field, data: FieldData) -> None:
+        """Multiply the sums over rows by the weights of the conditionals that have them."""
+        weights = self.node_weights
+        for sums in (data.s, data.sums):
+            sums *= weights[field.edges[:, 0]]  # of a target; if there are two, they have the same
+        data.t[:] *= np.repeat(weights, len(field.basis))
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
@@ -139,9 +160,12 @@ class ConditionalEdges(PseudoEdges):
 
     is_pseudo: ClassVar[bool] = False
 
+    def __init__(self, x, graph, family, moves_biases) -> None:
+        super().__init__(x, graph, family, moves_biases, weight=1.0)
+
 
 def pseudo_view(
-    x: Data, columns: Columns, field: Field, data: FieldData, n_biases: int
+    x: Data, columns: Columns, field: Field, data: FieldData, n_biases: int, weights: np.ndarray
 ) -> pseudo_edges.PseudoEdges:
     """Make the view of products of full conditionals; its terms are still to be computed.
 
@@ -154,17 +178,23 @@ def pseudo_view(
     data : FieldData
     n_biases : int
         d q if the biases move, else 0.
+    weights : (d,) array
+        Of the conditionals, by which the sums of `data` are multiplied.
     """
     sources = columns.place[columns.ends[:, ::-1]].copy()
     sources[columns.is_arrow, 1] = -1
     d, M, _ = field.features.shape
-    N = -(-int(data.n.max()) // LANES) * LANES
-    block = np.zeros(len(columns.nodes), dtype=np.int64)
+    block, n_rows = np.zeros(len(columns.nodes), dtype=np.int64), 0
     for k, own in enumerate(blocks_of(x, columns.ends)):
         block[own.nodes] = k
-    rows = allocate_rows(d, len(columns.nodes), M, N, block[columns.present])
+        n_rows = max(n_rows, len(own.x))
+    N = -(-n_rows // LANES) * LANES
+    # the same rows are counted otherwise for nodes of another weight
+    different, which = np.unique(weights, return_inverse=True)
+    block = len(different) * block[columns.present] + which
+    rows = allocate_rows(d, len(columns.nodes), M, N, block)
     view = pseudo_edges.allocate_view(field, data, n_biases, sources[field.pair], rows)
-    fill_rows(view, x, columns)
+    fill_rows(view, x, columns, weights)
     return view
 
 
@@ -173,24 +203,27 @@ def forget_terms(view: pseudo_edges.PseudoEdges) -> None:
     view.now.w[:], view.now.beta[:] = np.nan, np.nan
 
 
-def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns) -> None:
+def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns, weights: np.ndarray) -> None:
     """Fill in what the view holds of every row of the data `x`, as of `pseudo_view`."""
     field, rows, S = view.field, view.rows, view.rows.S
     forget_terms(view)
     S[:], rows.n[:], rows.inverse[:] = 0.0, 0.0, 0.0
-    weight = np.empty((len(S), 1, S.shape[2]))  # of each row, column by column
+    n_each = np.zeros((len(S), 1, S.shape[2]))  # how often each row occurs, column by column
+    each_weight = np.unique(weights)
     for k, block in enumerate(blocks_of(x, columns.ends)):
         different, counts, _ = distinct_rows(block.x)
         order = np.argsort(counts > 1.0, kind="stable")
         m, nodes = len(counts), columns.nodes[block.nodes]
-        rows.size[k], rows.once[k] = -(-m // LANES) * LANES, (counts == 1.0).sum()
-        rows.n[k, :m], rows.inverse[k, :m] = counts[order], 1.0 / counts[order]
+        own = slice(k * len(each_weight), (k + 1) * len(each_weight))
+        rows.size[own], rows.once[own] = -(-m // LANES) * LANES, (counts == 1.0).sum()
+        rows.n[own, :m] = each_weight[:, None] * counts[order]
+        rows.inverse[own, :m] = 1.0 / rows.n[own, :m]
         place = columns.place[block.nodes]
         S[place, :, :m] = features_at(field.features[nodes], different[order].T)
-        weight[place] = rows.n[k]
+        n_each[place, 0, :m] = counts[order]
     is_arrow = columns.is_arrow[field.pair]
     view.sums.s[:] = np.where(is_arrow, view.data.s, view.data.sums + view.data.s)
-    weighted, n_rows = S * weight, weight.sum(axis=2)
+    weighted, n_rows = S * n_each, n_each.sum(axis=2)
     mean = weighted.sum(axis=2) / n_rows
     C = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
     ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]

@@ -17,6 +17,7 @@ class EdgewiseLikelihood(ComputedLikelihood):
 
     _view: EdgewiseView
     _node_score: float  # of the data: a constant, which makes logp comparable
+    _node_weights: np.ndarray = np.ones(1)  # of their conditional probabilities, (d,)
 
     def _calibrate(self) -> None:
         """Compute all that the view keeps anew, at its parameters."""
@@ -48,7 +49,7 @@ class EdgewiseLikelihood(ComputedLikelihood):
 
     def _score_nodes(self) -> float:
         """Sum the view's node tables over the data."""
-        states = self._counts.nodes[self.columns.present]  # (d, K)
+        states = self._node_weights[:, None] * self._counts.nodes[self.columns.present]  # (d, K)
         seen = states > 0
         return float(states[seen] @ self._view.edges.field.floor[seen])
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.groups.pseudo_groups import add_group_information
 from pymc_mrf.kernels.views.pseudo_terms import fill_fields
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges, forget_terms
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
@@ -12,18 +13,29 @@ from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 class PseudoLikelihood(EdgewiseLikelihood):
     """Engine under which every node is seen given all others, or the rows before; see `GroupEngine`.
 
+    Parameters
+    ----------
+    x, graph, family, node_tables, entries, n_entries
+        As of `GroupEngine`.
+    weight : float
+        As of `PseudoEdges`.
+
     Attributes
     ----------
     reference : (r,) array
         Parameters at which the curvature is taken.
     """
 
-    def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
+    def __init__(
+        self, x, graph, family, node_tables, entries, n_entries, *, weight=COUNTED_ONCE
+    ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         own = with_fewest_features(family)
-        engine = PseudoEdges(x, graph, own, False)
+        engine = PseudoEdges(x, graph, own, False, weight)
+        self._node_weights = engine.node_weights
         edges = engine.view
         self.n_terms = 2 * edges.rows.n.shape[1]  # with padding, for which there has to be room
+        self._engine = engine
         self._look_by(engine, own, self._sums_of_targets())
         self.n_levels = family.n_states  # of a term; the view knows those of the statistic
         is_target = edges.sources >= 0
@@ -34,8 +46,9 @@ class PseudoLikelihood(EdgewiseLikelihood):
         self.reference = np.zeros(n_entries)
 
     def _sums_of_targets(self) -> np.ndarray:
-        """Sum f (edges,) as often as the edge has targets."""
-        return np.where(self.columns.is_arrow, 1.0, 2.0) * self.s
+        """Sum f (edges,) as often as the edge has targets, times the weight of their conditionals."""
+        of_targets = self._node_weights[self._engine.view.field.edges[:, 0]]
+        return of_targets * np.where(self.columns.is_arrow, 1.0, 2.0) * self.s
 
     def _fill_nodes(self):
         super()._fill_nodes()

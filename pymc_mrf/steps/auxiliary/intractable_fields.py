@@ -72,7 +72,7 @@ class IntractableField(ABC):
     _pseudo: ModuleType
     _count: ClassVar[Callable[..., None]]
     _shapes: tuple[tuple[int, ...], ...]
-    _arrays: Any  # of the graph, for `_pseudo`
+    _arrays: tuple[Any, ...]  # of the graph, for `_pseudo`
     _cells: Any  # for `_count`: where the cells of a row are
 
     def __init__(self, rv, node, model: pm.Model, step: str, draws: str, n_sweeps: int) -> None:
@@ -129,14 +129,14 @@ class IntractableField(ABC):
     def log_pseudo_likelihood(self, unit: np.ndarray, row: np.ndarray) -> float:
         """Log pseudo-likelihood of the observations `unit` under the natural parameters `row` (t,)."""
         out = np.empty(len(unit))
-        self._pseudo.log_pseudo_likelihood(self.x[unit], *self.tables(row), self._arrays, out)
+        self._pseudo.log_pseudo_likelihood(self.x[unit], *self.tables(row), *self._arrays, out)
         return float(out.sum())
 
     def pseudo_gradient(self, unit: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Gradient (t,) of `log_pseudo_likelihood` by `row`."""
         gradient, weights = np.empty_like(row), np.ones(len(unit))
         self._pseudo.log_pseudo_likelihood_gradient(
-            self.x[unit], *self.tables(row), self._arrays, weights, *self.tables(gradient)
+            self.x[unit], *self.tables(row), *self._arrays, weights, *self.tables(gradient)
         )
         return gradient
 
@@ -258,7 +258,7 @@ class IntractablePairwiseField(IntractableField):
 
     def __init__(self, rv, node, model, step, draws, n_sweeps) -> None:
         graph, K = node.op.graph, node.op.family.n_states
-        self._arrays, self._cells = graph.arrays, graph.edges
+        self._arrays, self._cells = (graph.arrays,), graph.edges
         self._shapes = (graph.n_edges, K, K), (graph.n_nodes, K)
         possible = node.op.family.possible(graph.n_nodes).ravel()
         self._finite = np.r_[np.ones(graph.n_edges * K * K, dtype=bool), possible]
@@ -280,7 +280,8 @@ class IntractableFactorGraph(IntractableField):
     _count = staticmethod(count_cells)
 
     def __init__(self, rv, node, *args) -> None:
-        self._links = self._arrays = self._cells = factor_links(node.op.graph)
+        self._links = self._cells = factor_links(node.op.graph)
+        self._arrays = self._links, np.ones(node.op.graph.n_variables)
         self._shapes = ((int(self._links.table_ptr[-1]),),)
         super().__init__(rv, node, *args)
 

@@ -10,6 +10,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.fields.family import Family
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
@@ -111,6 +112,12 @@ def observed_fields(
                 f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same states and '
                 "scores"
             )
+        if field.conditional_weight != read[0].conditional_weight:
+            raise ValueError(
+                f"{step} samples fields whose conditionals have one weight, but {rv.name} feeds "
+                f"{read[0].name} (weight {read[0].conditional_weight:g}) and {field.name} (weight "
+                f"{field.conditional_weight:g}): declare them with the same likelihood"
+            )
     return read
 
 
@@ -173,6 +180,8 @@ class ObservedField:
     name, likelihood : str
     graph : PairwiseGraph or LaggedGraph
     family : Family
+    conditional_weight : float
+        Of each conditional of a pseudo-likelihood.
     reference : MixedReference or None
         Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
@@ -213,6 +222,7 @@ class ObservedField:
         parameters = op.edge_and_node_parameters(node)
         self.name: str = child.name
         self.likelihood: str = op.likelihood
+        self.conditional_weight: float = getattr(op, "conditional_weight", COUNTED_ONCE)
         self._step = step
         self._model = model
         self.graph: Any = op.graph

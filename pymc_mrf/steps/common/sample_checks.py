@@ -29,7 +29,7 @@ COMPARE = (
     'likelihood="particles"'
 )
 
-OF_MIXED = 'Compare with likelihood="pseudo", which is nearly right, or use "exact" with fewer answers'
+OF_MIXED = 'Compare with likelihood="pseudo", or use "exact" with fewer answers'
 """What helps where the sample of a mixed field is poor."""
 
 COUPLING_DRAWS = 20

@@ -5,6 +5,7 @@ from scipy.special import expit, logit
 
 from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.sample_checks import EDGE_NOISE
@@ -18,6 +19,7 @@ EXCESS_NUMBER = 1.0
 
 
 AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this model"
+COUNT_ONCE = 'Declare with likelihood="pseudo", which counts each edge once'
 
 
 def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
@@ -51,35 +53,38 @@ def strong_couplings(field: ObservedField, weights: list[np.ndarray], instead: s
     if radius < STRONG_INFLUENCE:
         return []
     return [
-        f'The nodes of {field.name} are too strongly coupled for likelihood="pseudo": the influence of '
-        f"neighbours is {radius:.2f}, above {STRONG_INFLUENCE:g}, so that the draws of EdgeGibbs may be far "
-        f"from the posterior. {f'Use {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what "
-        "the fit misses"
+        f"The nodes of {field.name} are strongly coupled: the influence of neighbours is {radius:.2f}, above "
+        f'{STRONG_INFLUENCE:g}, where likelihood="pseudo" is less near to the posterior. '
+        f"{f'Compare with {instead}' if instead else AS_CANDIDATES}; plot_ppc_edges shows what the fit misses"
     ]
 
 
-def false_edges(inclusion: np.ndarray, log_odds: np.ndarray) -> tuple[int, float, float]:
+def false_edges(inclusion: np.ndarray, log_odds: np.ndarray, weight: float) -> tuple[int, float, float]:
     """Edges that a pseudo-likelihood includes with probability above one half, and how many are false.
 
-    Both ends of an edge count the same rows: what the data say for it is doubled. If all of its Bayes factor
-    were, the right one would be the square root. The price of a wide slab is not doubled, so that more edges
-    are false: a Bayes factor may even speak for an edge where the right one speaks against it.
+    Both ends of an edge count the same rows: if their conditionals have weight 1, what the data say for it
+    is doubled. If all of its Bayes factor were, the right one would be the square root. The price of a wide
+    slab is not doubled, so that more edges are false: a Bayes factor may even speak for an edge where the
+    right one speaks against it.
 
     Parameters
     ----------
     inclusion : (r,) array
     log_odds : (r,) array
         Of presence, a priori.
+    weight : float
+        Of the conditionals; one half counts an edge once.
 
     Returns
     -------
     tuple
         Number of these edges; of the false ones among them that the probabilities claim; that are to be
-        expected at least, after the square root of every Bayes factor.
+        expected at least, every Bayes factor being counted once.
     """
     found = inclusion > 0.5
     claimed = inclusion[found]
-    right = expit(0.5 * (logit(claimed) + log_odds[found]))  # half of the evidence, all of the prior
+    prior = log_odds[found]
+    right = expit(prior + COUNTED_ONCE / weight * (logit(claimed) - prior))
     return len(claimed), float((1.0 - claimed).sum()), float((1.0 - right).sum())
 
 
@@ -89,27 +94,26 @@ def is_overstated(n_found: int, claimed: float, expected: float) -> bool:
 
 
 def overstated_edges(
-    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, instead: str
+    name: str, field: str, inclusion: np.ndarray, log_odds: np.ndarray, weight: float
 ) -> list[str]:
-    """Warn if the pseudo-likelihood includes many more false edges than it claims.
+    """Warn if a pseudo-likelihood that counts edges more than once includes more false ones than it claims.
 
     Parameters
     ----------
     name, field : str
         Of the edges, and of the field.
     inclusion, log_odds : (r,) arrays
+    weight : float
         As of `false_edges`.
-    instead : str
-        Another likelihood of the field, "" if there is none.
     """
-    n_found, claimed, expected = false_edges(inclusion, log_odds)
+    n_found, claimed, expected = false_edges(inclusion, log_odds, weight)
     if not is_overstated(n_found, claimed, expected):
         return []
     return [
-        f'likelihood="pseudo" of {field} is too sure of its edges: of the {n_found} entries of {name} '
-        f"with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} are zero, but about "
-        f"{expected / n_found:.0%} are to be expected, because both ends of an edge count the same rows. "
-        f"{f'Declare with {instead}' if instead else AS_CANDIDATES}"
+        f"The pseudo-likelihood of {field} with weight={weight:g} is too sure of its edges: of the {n_found} "
+        f"entries of {name} with an inclusion probability above 0.5 it claims that {claimed / n_found:.0%} "
+        f"are zero, but about {expected / n_found:.0%} are to be expected, because both ends of an edge "
+        f"count the same rows. {COUNT_ONCE}"
     ]
 
 
@@ -137,13 +141,13 @@ class PseudoClaims(Remembering):
         self.included, self.log_odds = self.included + present, self.log_odds + log_odds
 
     def warn(self, name: str, fields: list[ObservedField], instead: str) -> list[str]:
-        """Warn of claims about the edges called `name` for one reason only: the remedy is the same.
+        """Warn of claims about the edges called `name`, for one reason only.
 
         `instead` is another likelihood of the fields, "" if there is none.
         """
         twice = seen_twice(fields, len(self.included))
         claims = self.included[twice] / self.n_draws, self.log_odds[twice] / self.n_draws
-        said = overstated_edges(name, fields[0].name, *claims, instead)
+        said = overstated_edges(name, fields[0].name, *claims, fields[0].conditional_weight)
         if said or any(f.likelihood != "pseudo" or isinstance(f.graph, LaggedGraph) for f in fields):
             return said  # rows of fields in time are not those of a field
         ends = np.cumsum([field.factors.size for field in fields])[:-1]

@@ -79,6 +79,8 @@ def _engine(
         engine_type = ListedRowEdges
     references = [one for field in fields for one in field.references]
     samples: dict[str, Any] = {"references": references} if references else {}
+    if engine_type.is_pseudo:
+        options = options | {"weight": fields[0].conditional_weight}
     if fields[0].reference:
         samples["states"] = fields[0].reference.listed
     return engine_type(x, graph, family, moves_biases, **options, **samples)

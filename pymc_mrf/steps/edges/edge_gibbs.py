@@ -76,9 +76,10 @@ class EdgeGibbs(EdgeStep):
     costs as much as the rest of it.
 
     Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what
-    an edge changes is added up over the listed states of the answers, over a sample of them, or over the
-    rows; the joint move has the weights, the biases and the log of the diagonal for coordinates, about a
-    normal approximation by covariances of the data.
+    an edge changes is added up over the listed states of the answers or over a sample of them; under
+    ``likelihood="pseudo"`` over the rows, each node given all others; the joint move has the weights, the
+    biases and the log of the diagonal for coordinates, about a normal approximation by covariances of the
+    data.
 
     Cells of the data may be missing: `TreeGibbs`, `SeriesGibbs` of a `KineticMRF`, `GaussianGibbs` or
     `MixedGibbs` draws them in turn with this step, which takes them for data. Under ``likelihood="pseudo"``
@@ -153,18 +154,21 @@ class EdgeGibbs(EdgeStep):
     over all directions of present edges and biases, in standard deviations that the rows leave of them. It is
     about 1 if the reference is the posterior mean.
 
-    Under ``likelihood="pseudo"`` both ends of an edge count the same rows, so that in sparse fields a third
-    of the edges with inclusion probabilities above one half may be false
-    (``docs/_results/pseudo_likelihood_calibration.md``); a Bayes factor may even speak for an edge where the
-    right one speaks against it (``docs/_results/linked_items_6.txt``).
+    Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
+    which each counts, so that it is counted once (`pymc_mrf.likelihood.conditional_weights`); how near that
+    comes to the posterior is in ``docs/_results/pseudo_likelihood_weights.md`` and
+    ``docs/_results/pseudo_likelihood_calibration.md``. What stands in one conditional only is counted half:
+    biases, and arrows into nodes that have links as well, are less sure than under the likelihood. With
+    ``likelihood=pymc_mrf.Pseudo(weight=1)``, as is usual, edges are counted twice, and many of those found
+    may be false.
 
     A warning at the end of a chain says if the noise, root mean square over the draws, was above 0.5;
     if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
     worth less than a twentieth of the points, or if the distance, root mean square over the draws, was above
-    2.2; if ``likelihood="pseudo"`` claims too few false edges
-    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are too strong for it
-    (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever changed in 50 draws or
-    more.
+    2.2; if a pseudo-likelihood that counts edges more than once claims too few false ones
+    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are so strong that a pseudo-likelihood is less
+    near to the posterior (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever
+    changed in 50 draws or more.
 
     References
     ----------

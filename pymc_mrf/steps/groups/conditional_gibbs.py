@@ -25,4 +25,6 @@ class ConditionalGibbs(EngineGibbs):
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
         check_links(self._fields)  # a kernel takes views of one type
-        return (ListedRowLikelihood if field.graph.n_links else PseudoLikelihood)(*arguments)
+        if field.graph.n_links:
+            return ListedRowLikelihood(*arguments)
+        return PseudoLikelihood(*arguments, weight=1.0)

@@ -22,4 +22,4 @@ class PseudoGibbs(EngineGibbs):
     default_for = "pseudo"
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        return PseudoLikelihood(*arguments)
+        return PseudoLikelihood(*arguments, weight=field.conditional_weight)

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.steps.common.base import EXACT, OF_PSEUDO
+from pymc_mrf.steps.common.base import APPROXIMATE, EXACT
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
@@ -15,11 +15,12 @@ from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 class SeriesGibbs(MissingCellsStep):
     """Gibbs sampling of the missing cells of a field in time.
 
-    Leaves invariant: the posterior, exactly; with links within rows under ``likelihood="pseudo"`` the
-    distribution proportional to prior times pseudo-likelihood.
+    Leaves invariant: the posterior, exactly; with links within rows under ``likelihood="pseudo"`` an
+    approximation: cells are drawn from the field itself, later rows being seen by the product of their
+    conditionals, as if the weight of these were 1.
 
     Each missing cell is drawn in turn given all others, from its own conditional probability times those of
-    all cells that depend on it, in later rows and, over links, in its own. Rows that are missing as a whole
+    all cells in later rows that depend on it. Rows that are missing as a whole
     are drawn in the same way, not at once by a forward and a backward pass: where many of them follow one
     another, and arrows and links are strong, they need more sweeps.
 
@@ -49,7 +50,7 @@ class SeriesGibbs(MissingCellsStep):
     """
 
     name = "series_gibbs"
-    invariant: ClassVar = {"conditional": EXACT, "pseudo": OF_PSEUDO}
+    invariant: ClassVar = {"conditional": EXACT, "pseudo": APPROXIMATE}
     prefix = "series_gibbs"
     fields = KineticRV
     samples = "cells of a pymc_mrf.KineticMRF"

@@ -11,6 +11,7 @@ from tests.reference import factor_graph as reference
 
 SCOPES = [(0,), (0, 1), (2, 1, 0), (3,), (2, 3)]
 CARDS = [2, 3, 2, 4]
+WEIGHTS = np.array([0.5, 1.0, 0.3, 0.5])
 STATES = np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int8)
 
 
@@ -19,14 +20,15 @@ def random_tables(rng):
 
 
 def log_pseudo_likelihood(tables):
-    """Of all configurations: each variable given all others."""
+    """Of all configurations: each variable given all others, to the power of its weight."""
     weight = reference.weights(SCOPES, CARDS, tables)
     result = []
     for z in map(tuple, STATES.tolist()):
         total = 0.0
         for i, n_states in enumerate(CARDS):
             alike = [weight[(*z[:i], a, *z[i + 1 :])] for a in range(n_states)]
-            total += weight[z] - np.logaddexp.reduce(alike) if weight[z] > -np.inf else -np.inf
+            possible = weight[z] > -np.inf
+            total += WEIGHTS[i] * (weight[z] - np.logaddexp.reduce(alike)) if possible else -np.inf
         result.append(total)
     return np.array(result)
 
@@ -34,7 +36,8 @@ def log_pseudo_likelihood(tables):
 def found(tables):
     out = np.empty(len(STATES))
     links = factor_links(FactorGraph(SCOPES, CARDS))
-    kernels.log_pseudo_likelihood(STATES, np.concatenate([t.ravel() for t in tables]), links, out)
+    flat = np.concatenate([t.ravel() for t in tables])
+    kernels.log_pseudo_likelihood(STATES, flat, links, WEIGHTS, out)
     return out
 
 
@@ -57,10 +60,10 @@ def test_gradient_by_differences(rng):
     flat = np.concatenate([t.ravel() for t in random_tables(rng)])
     links, weights = factor_links(FactorGraph(SCOPES, CARDS)), rng.normal(size=len(STATES))
     gradient, out, h = np.empty(len(flat)), np.empty(len(STATES)), 1e-5
-    kernels.log_pseudo_likelihood_gradient(STATES, flat, links, weights, gradient)
+    kernels.log_pseudo_likelihood_gradient(STATES, flat, links, WEIGHTS, weights, gradient)
 
     def value(tables):
-        kernels.log_pseudo_likelihood(STATES, tables, links, out)
+        kernels.log_pseudo_likelihood(STATES, tables, links, WEIGHTS, out)
         return weights @ out
 
     steps = h * np.eye(len(flat))

@@ -184,7 +184,7 @@ def information_under_independence(this, e):
         F, of_j = features_of(family)[[i, j]]
         covariance = np.einsum("ca,la,ka->lk", P, F, F) - np.einsum("cl,ck->lk", P @ F.T, P @ F.T)
         Z = of_j[:, this.x[:, j]].T - field.centre[e, 1 - end]
-        information += (covariance * (Z.T @ Z) / len(this.x)).sum()
+        information += 0.5 * (covariance * (Z.T @ Z) / len(this.x)).sum()
     return information
 
 

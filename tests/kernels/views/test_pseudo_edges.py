@@ -137,10 +137,11 @@ FAMILIES = {
 def test_node_terms(family, n, rng):
     """At given local fields, one of them very strong: what follows from the conditional probabilities.
 
-    Of rows that occur once and of others.
+    Of rows that occur once, of others, and of rows that occur twice, which count as one.
     """
     x = rng.integers(family.cards * 3 or family.n_states, size=(n, 6)).astype(np.int8)
     x[n // 2 :] = x[n // 3]
+    x[: min(n // 4, 2)] = x[0]
     graph = PairwiseGraph(range(6), [(i, i + 1) for i in range(5)])
     wide = {"cards": family.cards * 3, "scores": family.scores * 3} if family.cards else {}
     engine = PseudoEdges(x, graph, dataclasses.replace(family, **wide), True)
@@ -153,6 +154,7 @@ def test_node_terms(family, n, rng):
     x, counts = different[order], counts[order]
     n = len(counts)
     assert rows.once[0] == (counts == 1).sum() and (n < 8 or rows.once[0] < n)
+    counts = 0.5 * counts
     np.testing.assert_array_equal(rows.n[0], np.pad(counts, (0, N - n)))
     L = np.full((M, N), np.nan)
     L[:, : rows.size[0]] = 0.0

@@ -1,5 +1,7 @@
 """Boltzmann machines with sparse weights, their posteriors and draws."""
 
+import functools
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -23,7 +25,11 @@ GRAPH = PairwiseGraph(range(4), EDGES)
 WEIGHT = np.array([1.2, 0.0, -0.8, 0.0, 0.6, 0.0])
 BIAS = np.array([-0.5, 0.3, 0.2, -0.4])
 TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
-REFERENCES = {"exact": exact_log_likelihood, "pseudo": pseudo_log_likelihood}
+REFERENCES = {
+    "exact": exact_log_likelihood,
+    "pseudo": pseudo_log_likelihood,
+    pmrf.Pseudo(weight=1): functools.partial(pseudo_log_likelihood, weight=1.0),
+}
 SAMPLE = {"progressbar": False, "quiet": True}
 
 

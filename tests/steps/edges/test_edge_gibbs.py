@@ -45,7 +45,7 @@ def test_the_reference_has_converged():
     np.testing.assert_allclose(coarse.weight, fine.weight, atol=1e-4)
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", slow(pmrf.Pseudo(weight=1))], ids=str)
 @pytest.mark.parametrize("n", [80, slow(600)])
 def test_all_structures_of_four_nodes(likelihood, n):
     x = boltzmann_data(n, seed=1)
@@ -53,8 +53,11 @@ def test_all_structures_of_four_nodes(likelihood, n):
     [w] = draws_of(fixed_bias_model(x, likelihood=likelihood), ["w"], n_draws)
     gaps = standardised_gaps(w, reference(x, likelihood, fixed_p(0.4)))
     assert max(np.abs(list(gaps.values()))) < Z, gaps
-    # negative control: another p is another posterior
+    # negative controls: another p is another posterior, and so is another weight of the conditionals
     gaps = standardised_gaps(w, reference(x, likelihood, fixed_p(0.5)))
+    assert max(np.abs(list(gaps.values()))) > Z
+    other = "pseudo" if likelihood == pmrf.Pseudo(weight=1) else pmrf.Pseudo(weight=1)
+    gaps = standardised_gaps(w, reference(x, other, fixed_p(0.4)))
     assert max(np.abs(list(gaps.values()))) > Z
 
 

@@ -114,11 +114,11 @@ def test_links_within_rows_beside_arrows(likelihood):
     z[:, 1] = np.where(np.random.default_rng(5).random(60) < 0.25, z[:, 0], z[:, 1])
     edges = [(0, 1, 0), *edges]
 
-    def posterior(whole_rows):
-        log_likelihood = kinetic_log_likelihood(z, edges, family, whole_rows=whole_rows)
+    def posterior(whole_rows, weight=0.5):
+        log_likelihood = kinetic_log_likelihood(z, edges, family, None, whole_rows, weight)
         return structure_posteriors(log_likelihood, 3, 2, SLAB.logpdf, bias=b)(fixed_p(P, 3))
 
-    right, wrong = posterior(likelihood == "exact"), posterior(likelihood == "pseudo")
+    right, wrong = posterior(likelihood == "exact"), posterior(False, weight=1.0)
     for parts in ((3,), (1, 2)):
         with pm.Model() as model:
             w = [

@@ -22,6 +22,7 @@ from tests.steps.latent.series_models import CELLS, gapped, masked
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 SERIES = np.repeat([0, 1], [8, 4])
+APART = [(3, 0), (7, 1), (10, 2)]  # none depends on another one within two rows
 
 
 def fillings(z, cells, cards):
@@ -30,6 +31,19 @@ def fillings(z, cells, cards):
         filled = z.copy()
         filled[tuple(np.transpose(cells))] = values
         yield filled
+
+
+def log_density_of_cells(filled, edges, family, kind, w, b):
+    """Log density of a table; under "pseudo" of rows with cells of `APART` whole, of others node by node."""
+    if kind != "pseudo":
+        log_likelihood = kinetic_log_likelihood(filled, edges, family, SERIES, kind == "exact")
+        return log_likelihood(np.r_[w, b.ravel()][None])[0]
+    total = 0.0
+    for t in (*range(2, 8), 10, 11):
+        window, whole = filled[t - 2 : t + 1], t in {row for row, _ in APART}
+        log_likelihood = kinetic_log_likelihood(window, edges, family, None, whole, weight=1.0)
+        total += log_likelihood(np.r_[w, b.ravel()][None])[0]
+    return total
 
 
 @pytest.mark.parametrize(
@@ -57,15 +71,15 @@ def test_cells_given_the_parameters(kind, rows_differ, rng):
         weight, bias = np.tile(w, (12, 1)), np.tile(bias, (12, 1, 1))
     else:
         weight = w
+    free = APART if kind == "pseudo" else CELLS
     with pm.Model() as model:
-        x = masked(z, CELLS)
+        x = masked(z, free)
         declare("ordinal", weight, bias, THREE, x, SERIES, family, lag=lags, links=links, **options)
         step = SeriesGibbs([model["x_unobserved"]], n_sweeps=2)
     log_p, cells = [], []
-    for filled in fillings(z, CELLS, family.cards):
-        log_likelihood = kinetic_log_likelihood(filled, edges, family, SERIES, kind == "exact")
-        log_p.append(log_likelihood(np.r_[w, b.ravel()][None])[0])
-        cells.append(filled[tuple(np.transpose(CELLS))])
+    for filled in fillings(z, free, family.cards):
+        log_p.append(log_density_of_cells(filled, edges, family, kind, w, b))
+        cells.append(filled[tuple(np.transpose(free))])
     p, cells = softmax(log_p), np.array(cells)
     step.setup_chain(np.random.default_rng(3), 50, 4000)
     point, draws = model.initial_point(), []
@@ -73,7 +87,7 @@ def test_cells_given_the_parameters(kind, rows_differ, rng):
         point, _ = step.step(point)
         draws.append(point["x_unobserved"])
     draws = np.array(draws[50:], dtype=float)
-    pairs = list(itertools.combinations_with_replacement(range(len(CELLS)), 2))
+    pairs = list(itertools.combinations_with_replacement(range(len(free)), 2))
 
     def products(values):
         return np.stack([values[:, i] * values[:, j] for i, j in pairs] + [*values.T], axis=1)
