@@ -149,7 +149,7 @@ def test_scores_of_both_ends_are_the_same_where_nodes_are_independent(rng):
     x = rng.integers(2, size=(4000, 4))
     assert pseudo_likelihood_weights.correlation(x, 2) > 0.98
     x[:, 1] = np.where(rng.random(4000) < 0.95, x[:, 0], x[:, 1])
-    assert pseudo_likelihood_weights.correlation(x[:, :2], 2) < 0.98
+    assert pseudo_likelihood_weights.correlation(x, 2) < 0.9
 
 
 def test_shares_of_false_edges():
