@@ -11,6 +11,7 @@ from pymc_mrf.distributions.column_warnings import warn_of_constant_columns
 from pymc_mrf.distributions.continuous_field import ContinuousField, check_diagonal, measured_values
 from pymc_mrf.distributions.field import check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
+from pymc_mrf.distributions.gaussian_rv import starts_anywhere
 from pymc_mrf.distributions.mixed_rv import LISTED, MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
@@ -181,11 +182,20 @@ class MixedMRF(ContinuousField):
             x = data.reshape(-1, graph.n_nodes).copy()
             x[:, kinds.measurements] /= np.array(op.scale)
             reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
-        op = MixedFieldRV(graph, kinds, op.scale, f"mixed-{likelihood}", int(n_sweeps), reference)
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
+        of_edges = _parameter(weight, "weight", len(op.layout.pairs), "entry", op)
+        op = MixedFieldRV(
+            graph,
+            kinds,
+            op.scale,
+            f"mixed-{likelihood}",
+            int(n_sweeps),
+            reference,
+            starts_anywhere(of_edges),
+        )
         parameters = [
-            _parameter(weight, "weight", len(op.layout.pairs), "entry", op),
+            of_edges,
             _bias(bias, op),
             _parameter(diagonal, "diagonal", c, "measurement", op),
             _parameter(mean, "mean", c, "measurement", op, may_differ=True),

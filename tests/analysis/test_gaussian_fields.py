@@ -88,10 +88,6 @@ REFUSED = {
         lambda f: pmrf.tree_reweighted_bound(f.truth),
         "must be a .*PairwiseField",
     ),
-    "plan_study": (
-        lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
-        "prior_inclusion is missing: truth is a GaussianMRF.*pymc_mrf.prior_in_cone",
-    ),
     "score_predictions": (
         lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
         "of predict_nodes",
