@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import edge_draws, errors_of_means, sampled_vector
 from pymc_mrf.analysis.edges import edge_inclusion
 from pymc_mrf.analysis.groups import rank_labels
+from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.analysis.prior_inclusion import N_DRAWS, SEED, spike_and_slab
 from pymc_mrf.checks import number, sequence, warn_user, whole_number
 from pymc_mrf.kernels.groups.partitions import first_appearance
@@ -366,8 +367,10 @@ def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.n
 
 
 def _prior_draws(rv: Any, model: Any) -> np.ndarray:
-    """Draws (n, d) of a variable from the prior."""
+    """Draws (n, d) of a variable from the prior; of edges of measurements within the cone."""
     import pymc as pm
 
+    if is_cut(rv, model):
+        return cone_prior(model, rv).draws.reshape(-1, rv.owner.op.n)
     with model:
         return np.asarray(pm.draw(rv, draws=N_DRAWS, random_seed=SEED))

@@ -1,15 +1,51 @@
-"""Draws from the prior of Gaussian fields, cut to positive definite precisions."""
+"""The prior of Gaussian fields, cut to positive definite precisions: its draws, and what edges have of it."""
 
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, dims_of
-from pymc_mrf.checks import whole_number
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, dims_of, errors_of_means
+from pymc_mrf.analysis.cone_moves import ConeMoves, SliceMoves, of_cone
+from pymc_mrf.checks import warn_user, whole_number
 
-TINY = 1e-9  # rows, of which a likelihood that is asked for its slopes has some
-THIN = 5  # steps for each draw: one costs little without data
+DRAWS, CHAINS, SEED = 500, 2, 0  # of what is found inside
+MOST_DRAWS = 2000
+ENOUGH = 0.02
+"""Monte-Carlo error of the log odds of an edge at which no more draws are made: that of a posterior of 4,000
+independent draws is at least .03."""
+WORTH_TELLING = 0.1  # of the same, beyond which a warning says how uncertain Bayes factors are
+KEPT = 16  # priors that are remembered
+
+_found: "OrderedDict[str, ConePrior]" = OrderedDict()
+
+
+class ConePrior(NamedTuple):
+    """What is known of the prior of the fields of one `SpikeAndSlab`, within the cone.
+
+    Attributes
+    ----------
+    presence : (chain, draw, r) array
+        Probability of each entry not to be zero, given all others of the draw.
+    draws : (chain, draw, r) array
+        Of the entries themselves; those of edges that end in an answer are NaN.
+    """
+
+    presence: np.ndarray
+    draws: np.ndarray
+
+    @property
+    def inclusion(self) -> np.ndarray:
+        """Prior probabilities (r,) that entries are not zero."""
+        return self.presence.mean(axis=(0, 1))
+
+    @property
+    def error(self) -> float:
+        """Monte-Carlo error of the log odds of these, root mean square over all entries."""
+        p = self.inclusion
+        of_entries = errors_of_means(self.presence) / (p * (1.0 - p))
+        return float(np.sqrt(np.mean(of_entries**2)))
 
 
 def prior_in_cone(
@@ -18,116 +54,351 @@ def prior_in_cone(
     """Draw edges and diagonals from the prior of the Gaussian fields of a model.
 
     The prior of a `GaussianMRF` is that of its weights and its diagonal, cut to positive definite precisions:
-    an edge has another prior probability than its `SpikeAndSlab` says. `EdgeGibbs` draws from it here, as
-    from the posterior, but without data.
+    an edge has another prior probability than its `SpikeAndSlab` says. Functions that tell Bayes factors find
+    these probabilities by themselves, if they are given the model; this is for a look at the prior.
 
     Parameters
     ----------
     model : pymc.Model, optional
         By default that of the context.
     draws : int
-        Of each chain, every fifth of its steps, after half as many.
+        Of each chain, every fifth of its sweeps over all edges, after half as many.
     chains : int
     random_seed : int, optional
 
     Returns
     -------
     xarray.Dataset
-        With dims ("chain", "draw", ...): each `SpikeAndSlab`, and the variables of which the diagonals are
-        made if these are moved with the edges.
+        With dims ("chain", "draw", ...): each `SpikeAndSlab`, the variables of which the diagonals are made,
+        and all others on which these priors depend.
 
     Raises
     ------
     ValueError
-        If the model has no `SpikeAndSlab` of a Gaussian field, or priors of edges or diagonals depend on
-        other random variables: give those numbers in a model for this purpose.
+        If the model has no `SpikeAndSlab` of a Gaussian field, or priors of edges or diagonals depend on a
+        discrete variable other than an `EdgeCommunities`.
 
     See Also
     --------
-    edge_inclusion : Takes prior probabilities, and so do all functions that tell Bayes factors.
+    edge_inclusion : Finds the prior probabilities of edges in the same way.
 
     Examples
     --------
     >>> prior = pymc_mrf.prior_in_cone(model, random_seed=1)
     >>> p = (prior["weight"] != 0).mean(("chain", "draw"))
-    >>> pymc_mrf.summarize_edges(idata, "weight", graph=graph, prior_inclusion=p.values)
-
-    Of the differences between groups:
-
-    >>> absent = prior["weight_difference_1"] == 0
-    >>> pymc_mrf.compare_networks(
-    ...     idata, ["weight_a", "weight_b"], graph=graph, prior_equal=float(absent.all("edge").mean())
-    ... )
     """
     import pymc as pm
 
     model = pm.modelcontext(model)
     draws, chains = whole_number(draws, "draws", 1), whole_number(chains, "chains", 1)
-    step, names = _step_without_data(model)
-    parts = getattr(step, "methods", [step])
-    tune = THIN * max(draws // 2, 100)
-    seeds = np.random.SeedSequence(random_seed).spawn(chains)
-    found: dict[str, list] = {name: [] for name in names}
-    for seed in seeds:
-        for part, rng in zip(parts, np.random.default_rng(seed).spawn(len(parts)), strict=True):
-            part.setup_chain(rng, tune, THIN * draws)
-        point, rows = model.initial_point(), []
-        for i in range(tune + THIN * draws):
-            if i == tune:
-                step.stop_tuning()
-            point, _ = step.step(point)
-            if i >= tune and (i - tune) % THIN == 0:
-                rows.append([np.array(point[value]) for value in names.values()])
-        for name, values in zip(names, zip(*rows, strict=True), strict=True):
-            found[name].append(values)
-    return xr.Dataset({name: _labelled(model, name, found[name]) for name in names})
+    found, _ = _Walk(model).draw(draws, chains, random_seed)
+    return xr.Dataset({name: _labelled(model, name, values) for name, values in found.items()})
 
 
-def _step_without_data(model: Any) -> tuple[Any, dict[str, str]]:
-    """Make the step of the edges, without data; the values of a point that it moves, by their variables."""
+def cone_prior(model: Any, rv: Any) -> ConePrior:
+    """Find the prior of a `SpikeAndSlab` that is the weight of Gaussian fields, or of a mixed one.
+
+    By simulation with a fixed seed, of as many draws as the log odds of the edges need for an error of
+    `ENOUGH`, or `MOST_DRAWS` per chain. It is remembered by the prior itself, whatever model has it: a model
+    that has been changed, or whose data of the prior have, has another one.
+
+    Raises
+    ------
+    ValueError
+        As `prior_in_cone`, or if the weights of a mixed field are another expression of `rv`.
+
+    Warns
+    -----
+    UserWarning
+        If the Monte-Carlo error remains above `WORTH_TELLING`.
+    """
+    key = _digest_of_prior(model, rv)
+    if key in _found:
+        _found.move_to_end(key)
+        return _found[key]
+    part = MeasuredPart.of(model, rv)
+    walk = _Walk(model if part is None else part.model)
+    draws = DRAWS
+    while True:
+        found, presence = walk.draw(draws, CHAINS, SEED)
+        result = ConePrior(presence[rv.name], found[rv.name])
+        if draws >= MOST_DRAWS or result.error <= ENOUGH:
+            break
+        draws *= 2
+    if result.error > WORTH_TELLING:
+        warn_user(
+            f"the prior probabilities of the edges of {rv.name}, of which the precision must be positive "
+            "definite, are those of a simulation, and their log odds have a Monte-Carlo error of "
+            f"{result.error:.2f}: Bayes factors are as uncertain; a narrower slab makes them "
+            "sure"
+        )
+    if part is not None:
+        result = part.spread(result, found, rv)
+    _found[key] = result
+    while len(_found) > KEPT:
+        _found.popitem(last=False)
+    return result
+
+
+def _digest_of_prior(model: Any, rv: Any) -> str:
+    """Digest of all of which the prior of `rv` within the cone is made: graphs, numbers, Ops, transforms."""
     from pytensor.graph.traversal import ancestors
 
-    from pymc_mrf.distributions.parents import likelihoods_fed
-    from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-    from pymc_mrf.steps.edges.edge_target import biases_of_fields, is_spike_and_slab
+    from pymc_mrf.distributions.graph_digest import ADDRESS, digest, graph_digest
 
-    sparse = [rv for rv in model.free_RVs if is_spike_and_slab(rv) and "gaussian" in likelihoods_fed(rv)]
-    mixed = [v for rv in model.free_RVs for v in likelihoods_fed(rv) if v.startswith("mixed-")]
-    if not sparse and mixed:
-        raise ValueError(
-            "the fields of the model are MixedMRF, of which this does not draw: give prior probabilities of "
-            "edges as `prior_inclusion`; with one measurement at most they are those of the SpikeAndSlab"
-        )
-    if not sparse:
-        raise ValueError(
-            "the model has no SpikeAndSlab that is the weight of a GaussianMRF: other priors are not cut, "
-            "and pm.sample_prior_predictive draws from them"
-        )
-    biases = {bias.rv: None for rv in sparse for bias in biases_of_fields(rv, model).free}
-    step = EdgeGibbs([*sparse, *biases], model=model)
-    parts = getattr(step, "methods", [step])
-    moved = {*sparse, *biases}
-    read = [p for part in parts for field in part._fields for p in field._parameters]
-    read += [v for rv in moved for v in rv.owner.inputs]
-    others = [rv.name for rv in model.free_RVs if rv not in moved and rv in set(ancestors(read))]
-    if others:
-        raise ValueError(
-            f"priors of edges or diagonals depend on {', '.join(others)}, which this does not draw: give "
-            "numbers in their place in a model for this purpose"
-        )
-    for part in parts:
-        part._engine.view.n[:], part._engine.view.scatter[:] = TINY, 0.0
-        for field in part._fields:
-            field.changes = False
-    return step, {rv.name: model.rvs_to_values[rv].name for rv in [*sparse, *biases]}
+    nodes = [node for one in _sparse(model) for node in _cone_nodes(one, model)]
+    everything = [rv, *(p for node in nodes for p in of_cone(node))]
+    fields = [repr((node.op.graph, getattr(node.op, "columns", None))) for node in nodes]
+    found = list(ancestors(everything))
+    ops = [
+        repr(v.owner.op._props_dict())
+        for v in found
+        if v.owner is not None and hasattr(v.owner.op, "_props_dict")
+    ]
+    free = [f"{v.name} {model.rvs_to_transforms[v]!r}" for v in model.free_RVs if v in set(found)]
+    return digest(graph_digest(everything), *(ADDRESS.sub("", text) for text in fields + ops + free))
 
 
-def _labelled(model: Any, name: str, values: list) -> xr.DataArray:
-    """Draws (chain, draw, ...) of a variable as a user knows it, with its dims and labels."""
-    rv = model[name]
-    drawn = np.array(values)
-    transform = model.rvs_to_transforms[rv]
-    if transform is not None:
-        drawn = np.asarray(transform.backward(drawn, *rv.owner.inputs).eval())
+def _sparse(model: Any) -> list:
+    """Every `SpikeAndSlab` of the model that is the weight of a field of measurements, or a term of it."""
+    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+
+    return [rv for rv in model.free_RVs if is_spike_and_slab(rv) and _cone_nodes(rv, model)]
+
+
+def _cone_nodes(rv: Any, model: Any) -> list:
+    """Apply nodes of the fields that `rv` feeds and whose precision is that of two or more measurements."""
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+    from pymc_mrf.steps.common.expressions import fields_fed
+
+    nodes: list = []
+    for node in fields_fed(rv, model):
+        is_cut = isinstance(node.op, GaussianFieldRV) or (
+            isinstance(node.op, MixedFieldRV) and (node.op.layout.kind == 2).any()
+        )
+        if is_cut and node not in nodes:
+            nodes.append(node)
+    return nodes
+
+
+def is_cut(rv: Any, model: Any) -> bool:
+    """Whether the precision of a field that `rv` feeds cuts its prior."""
+    return bool(_cone_nodes(rv, model))
+
+
+class _Walk:
+    """A chain of all on which the prior of Gaussian fields depends, without data.
+
+    Edges, and diagonals that are free variables, change places with draws from their prior
+    (`pymc_mrf.kernels.cone`); `ConjugateHyperparameters` and `CommunityGibbs` move what is theirs, and
+    `SliceMoves` all else.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Raises
+    ------
+    ValueError
+        As `prior_in_cone`.
+    """
+
+    def __init__(self, model: Any) -> None:
+        from pytensor.graph.traversal import ancestors
+
+        from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+        from pymc_mrf.steps.common.point_inputs import PointFunction
+        from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs, communities_of, is_communities
+        from pymc_mrf.steps.hyper.conjugate_hyperparameters import (
+            ConjugateHyperparameters,
+            is_conjugate,
+        )
+
+        fed = {rv: _cone_nodes(rv, model) for rv in _sparse(model)}
+        sparse = [rv for rv in fed if all(isinstance(n.op, GaussianFieldRV) for n in fed[rv])]
+        if not sparse:
+            raise ValueError(
+                "the model has no SpikeAndSlab that is the weight of a GaussianMRF: other priors are not "
+                "cut, and pm.sample_prior_predictive draws from them"
+            )
+        nodes = list({node: None for rv in sparse for node in fed[rv]})
+        diagonals = _free_diagonals(nodes, model)
+        needed = set(ancestors([*sparse, *(p for node in nodes for p in of_cone(node))]))
+        others = [rv for rv in model.free_RVs if rv in needed and rv not in {*sparse, *diagonals}]
+        labels = [rv for rv in others if is_communities(rv)]
+        with_labels = [rv for rv in others if rv not in labels and communities_of(rv, model) is not None]
+        conjugate = [rv for rv in others if rv not in with_labels and is_conjugate(rv, model)]
+        sliced = [rv for rv in others if rv not in {*labels, *with_labels, *conjugate}]
+        if discrete := [rv.name for rv in sliced if not rv.dtype.startswith("float")]:
+            raise ValueError(
+                f"priors of edges or diagonals depend on {', '.join(discrete)}, which is discrete and not "
+                "drawn here: give a number in its place in a model for this purpose"
+            )
+        moved = [rv for rv in model.free_RVs if rv in {*sparse, *diagonals, *others}]
+        self._steps: list = []
+        if labels:
+            made = CommunityGibbs([*labels, *with_labels], model=model)
+            self._steps += getattr(made, "methods", [made])
+        if conjugate:
+            self._steps.append(ConjugateHyperparameters(conjugate, model=model))
+        if sliced:
+            self._steps.append(SliceMoves(sliced, moved, nodes, model))
+        self._cone = ConeMoves(sparse, diagonals, nodes, model)
+        self._model, self._names = model, [rv.name for rv in moved]
+        self._read = PointFunction(list(moved), model)
+
+    def draw(self, draws: int, chains: int, seed: int | None) -> tuple[dict, dict]:
+        """Draw (chain, draw, ...) of every variable, and presence (chain, draw, r) of every `SpikeAndSlab`.
+
+        The latter is the probability of each entry not to be zero given all else: its slab is cut to the
+        values within the cone, of which the share under the slab is known.
+        """
+        tune = max(draws // 2, 100)
+        found: dict[str, list] = {name: [] for name in self._names}
+        presence: dict[str, list] = {name: [] for name in self._cone.names}
+        steps = [self._cone, *self._steps]
+        for of_chain in np.random.SeedSequence(seed).spawn(chains):
+            for step, rng in zip(steps, np.random.default_rng(of_chain).spawn(len(steps)), strict=True):
+                step.setup_chain(rng, tune, draws)
+            point, rows, shares = self._model.initial_point(), [], []
+            for i in range(tune + draws):
+                for step in steps:
+                    if i == tune:
+                        step.stop_tuning()
+                    point, _ = step.step(point)
+                if i >= tune:
+                    rows.append([np.array(value) for value in self._read(point)])
+                    shares.append(self._cone.presence)
+            for name, values in zip(found, zip(*rows, strict=True), strict=True):
+                found[name].append(values)
+            for name, values in zip(presence, zip(*shares, strict=True), strict=True):
+                presence[name].append(values)
+        return (
+            {name: np.array(values) for name, values in found.items()},
+            {name: np.array(values) for name, values in presence.items()},
+        )
+
+
+def _free_diagonals(nodes: list, model: Any) -> list:
+    """Free variables that are the diagonal of fields and nothing else, one number for each node."""
+    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.symbolic_tables import strip_views
+    from pymc_mrf.steps.common.expressions import children
+
+    found: dict[Any, None] = {}
+    for node in nodes:
+        rv = strip_views(of_cone(node)[1])
+        is_own = rv in model.free_RVs and rv.ndim == 1 and rv.owner.op.ndim_supp == 0
+        if is_own and all(
+            other in nodes and strip_views(of_cone(other)[1]) is rv
+            for other in map(field_node, children(rv, model))
+        ):
+            found[rv] = None
+    return list(found)
+
+
+class MeasuredPart(NamedTuple):
+    """The measurements of a mixed field by themselves: a model of their prior alone.
+
+    Given what their priors depend on, edges that end in an answer are independent of those between
+    measurements, and the cone does not cut them.
+
+    Attributes
+    ----------
+    model : pymc.Model
+        With copies of all variables on which the prior depends.
+    entries : (m,) int64 array
+        Entries of the weights of the mixed field that are between measurements.
+    p : TensorVariable
+        Probabilities of all entries, in terms of the variables of `model`.
+    """
+
+    model: Any
+    entries: np.ndarray
+    p: Any
+
+    @classmethod
+    def of(cls, model: Any, rv: Any) -> "MeasuredPart | None":
+        """Make it; None if `rv` is the weight of Gaussian fields.
+
+        Raises
+        ------
+        ValueError
+            If `rv` feeds other fields beside the mixed one, or is a part of its weights only, or its prior
+            depends on communities.
+        """
+        import pymc as pm
+        import pytensor.tensor as pt
+        from pytensor.graph.replace import graph_replace
+        from pytensor.graph.traversal import ancestors
+
+        from pymc_mrf.distributions.gaussian import GaussianMRF
+        from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+        from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+        from pymc_mrf.distributions.symbolic_tables import strip_views
+        from pymc_mrf.graph.structure import PairwiseGraph
+        from pymc_mrf.steps.hyper.community_gibbs import is_communities
+
+        nodes = _cone_nodes(rv, model)
+        if not any(isinstance(node.op, MixedFieldRV) for node in nodes):
+            return None
+        weight, diagonal = of_cone(nodes[0])
+        if len(nodes) > 1 or strip_views(weight) is not rv:
+            raise ValueError(
+                f"{rv.name} is a part of the weights of a MixedMRF with edges between measurements, whose "
+                "prior probability within the cone is found where it is all of them"
+            )
+        needed = set(ancestors([diagonal, *rv.owner.inputs]))
+        if any(is_communities(other) for other in model.free_RVs if other in needed):
+            raise ValueError(
+                f"the prior of {rv.name} depends on communities, and it is the weight of a MixedMRF with "
+                "edges between measurements: their prior probability within the cone is not found there"
+            )
+        layout, op = nodes[0].op.layout, rv.owner.op
+        entries = np.flatnonzero(layout.kind == 2)
+        ends = layout.ends[entries] - len(layout.cards)
+        graph = PairwiseGraph(range(layout.n_measured), ends.tolist())
+        copies: dict = {}
+        with pm.Model(coords=model.coords) as part:
+            for other in model.free_RVs:
+                if other in needed and other is not rv:
+                    inputs = graph_replace(list(other.owner.inputs), copies, strict=False)
+                    copy = other.owner.clone_with_new_inputs(inputs).outputs[other.index]
+                    transform = model.rvs_to_transforms[other]
+                    copies[other] = part.register_rv(copy, other.name, default_transform=transform)
+            _, p, *parameters = op.shape_and_arguments(rv.owner.inputs)
+            block = layout.edge if op.blocks else np.arange(op.n)
+            whole = [p[block], diagonal, *parameters]
+            p, diagonal, *parameters = graph_replace(whole, copies, strict=False)
+            slab = op.scalar.at(*parameters)
+            own = SpikeAndSlab(rv.name, p[entries], slab, shape=len(entries))
+            GaussianMRF(
+                "x", own, diagonal, graph=graph, observed=np.eye(max(2, graph.n_nodes), graph.n_nodes)
+            )
+        return cls(part, entries, pt.as_tensor(p))
+
+    def spread(self, found: ConePrior, draws: dict[str, np.ndarray], rv: Any) -> ConePrior:
+        """Put presence and draws of the entries between measurements among those of all."""
+        from pymc_mrf.steps.common.point_inputs import PointFunction
+
+        read, names = PointFunction([self.p], self.model), self.model.rvs_to_values
+        points = {names[v].name: draws[v.name] for v in self.model.free_RVs if v.name in draws}
+        shape = found.presence.shape[:2]
+        if read.names:
+            rows = [
+                read({name: values[cell] for name, values in points.items()})[0]
+                for cell in np.ndindex(shape)
+            ]
+            presence = np.array(rows).reshape(*shape, -1)
+        else:
+            presence = np.broadcast_to(read({})[0], (*shape, rv.owner.op.n)).copy()
+        whole = np.full(presence.shape, np.nan)
+        presence[..., self.entries], whole[..., self.entries] = found.presence, found.draws
+        return ConePrior(presence, whole)
+
+
+def _labelled(model: Any, name: str, drawn: np.ndarray) -> xr.DataArray:
+    """Draws (chain, draw, ...) of a variable with its dims and labels."""
     dims, coords = dims_of(model, name, drawn.ndim - 2)
     return xr.DataArray(drawn, dims=(*SAMPLE_DIMS, *dims), coords=coords)

@@ -5,19 +5,22 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_model
+from pymc_mrf.analysis._posterior import check_model, errors_of_means
+from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.checks import warn_user
 
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005
 MAX_ERROR = 0.1  # standard error of a small probability, relative to it, beyond which a warning says so
 SEED = 0
+FEWEST = 10  # draws within the cone that are equal, below which their share is a guess
 
 
 def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
-    """Prior mean of the probability p of a `SpikeAndSlab`, for every entry of its posterior draws.
+    """Prior probability that an entry of a `SpikeAndSlab` is not zero, for all of its posterior draws.
 
-    A Beta or uniform p is replaced by its mean. What is random then is averaged over `N_DRAWS` draws from
-    the prior.
+    That is the prior mean of p; a Beta or uniform p is replaced by its mean, and what is random then is
+    averaged over `N_DRAWS` draws from the prior. Of the edges of a field of measurements it is the
+    probability among positive definite precisions (`cone_prior`).
 
     Parameters
     ----------
@@ -51,6 +54,13 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
             raise ValueError(f"{reason}; give prior_inclusion")
         return None
     _check_entries(model, values)
+    if is_cut(model[values.name], model):
+        try:
+            return cone_prior(model, model[values.name]).inclusion
+        except ValueError as error:
+            if given:
+                raise ValueError(f"{error}; give prior_inclusion") from error
+            return None
     p = _expected(model[values.name])
     n_draws = N_DRAWS if _reached(p, model) else 1
     drawn = pm.draw(p, draws=n_draws, random_seed=SEED)
@@ -83,35 +93,8 @@ def _why_unknown(model: Any, name: Any) -> str:
     if rv is None:
         names = ", ".join(repr(other.name) for other in known) or "none"
         return f"{name} is no free SpikeAndSlab of the model, which has {names}"
-    if reason := _why_cut(rv, model):
-        return reason
     observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
     return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""
-
-
-def _why_cut(rv: Any, model: Any) -> str:
-    """Why the prior of an edge is not that of the variable; nothing if it is."""
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-    from pymc_mrf.steps.common.expressions import children
-
-    if any(likelihood.startswith("mixed-") for likelihood in likelihoods_fed(rv)):
-        ops = [node.op for child in children(rv, model) if (node := field_node(child)) is not None]
-        fields = [op for op in ops if isinstance(op, MixedFieldRV)]
-        if any((op.layout.kind == 2).any() for op in fields):
-            return (
-                f"{rv.name} is the weight of a MixedMRF with edges between measurements, whose precision is "
-                f"positive definite, so that the prior probability of these is not that of {rv.name}, as "
-                "that of all others is: it is the share of draws with the edge in pymc_mrf.prior_in_cone of "
-                "a GaussianMRF of the measurements alone, with the same slab and diagonal"
-            )
-    if "gaussian" not in likelihoods_fed(rv):
-        return ""
-    return (
-        f"{rv.name} is the weight of a GaussianMRF, whose precision is positive definite, so that the prior "
-        f"probability of an edge is not that of {rv.name}: it is the share of draws with the edge in "
-        "pymc_mrf.prior_in_cone(model)"
-    )
 
 
 def _check_entries(model: Any, values: xr.DataArray) -> None:
@@ -178,22 +161,43 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
     Returns
     -------
     (n, r) array
-        Of n draws of what the probabilities of the `SpikeAndSlab` depend on, 1 if on nothing random.
+        Of n draws of what the probabilities of the `SpikeAndSlab` depend on, 1 if on nothing random; of
+        measurements, of n draws of the prior within the cone.
 
     Raises
     ------
     ValueError
         If the model lacks a vector, or a difference has another form.
     """
-    p = [_probability(rv) for rv in _differences(model, names)]
+    differences = _differences(model, names)
+    if any(is_cut(rv, model) for rv in differences):
+        return _present_in_cone(differences, model).reshape(-1, differences[0].owner.op.n)
+    p = [_probability(rv) for rv in differences]
     return -np.expm1(_log_absent(p, model))
+
+
+def _present_in_cone(differences: list, model: Any) -> np.ndarray:
+    """Whether any of several `SpikeAndSlab` within one cone is not zero, (chain, draw, r).
+
+    Of one of them its probability given all else, which varies less.
+    """
+    found = [cone_prior(model, rv) for rv in differences]
+    if len(found) == 1:
+        return found[0].presence
+    return np.any([one.draws != 0.0 for one in found], axis=0).astype(np.float64)
 
 
 def log_prior_equal(model: Any, names: list[str]) -> float:
     """Log of the prior probability that vectors of the model, as of `difference_inclusion`, are equal.
 
     Exact if their `SpikeAndSlab` have fixed probabilities, or one Beta variable with fixed parameters for all
-    entries, as it is or as `group_weights` shares it out. Else the mean of `N_DRAWS` draws.
+    entries, as it is or as `group_weights` shares it out. Else the mean of `N_DRAWS` draws, or of
+    measurements the share of draws within the cone.
+
+    Raises
+    ------
+    ValueError
+        As `difference_inclusion`, or if too few draws within the cone are equal.
 
     Warns
     -----
@@ -202,7 +206,10 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
     """
     from scipy.special import betaln, logsumexp
 
-    p = [_probability(rv) for rv in _differences(model, names)]
+    differences = _differences(model, names)
+    if any(is_cut(rv, model) for rv in differences):
+        return _log_equal_in_cone(differences, model, names)
+    p = [_probability(rv) for rv in differences]
     if (found := _power_of_beta(p, model)) is not None:
         a, b, n = found
         return float(betaln(a, b + n) - betaln(a, b))
@@ -210,13 +217,33 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
     n = len(log_equal)
     mean = logsumexp(log_equal) - np.log(n)
     error = np.std(np.exp(log_equal - log_equal.max())) / np.exp(mean - log_equal.max()) / np.sqrt(n)
+    _tell_error(np.exp(mean), error, n, names)
+    return float(mean)
+
+
+def _log_equal_in_cone(differences: list, model: Any, names: list[str]) -> float:
+    """Log of the share of draws within the cone of which all `SpikeAndSlab` are zero."""
+    equal = ~np.any([cone_prior(model, rv).draws.any(axis=-1) for rv in differences], axis=0)
+    if equal.sum() < FEWEST:
+        raise ValueError(
+            f"the prior probability that {' and '.join(names)} are equal is too small for its simulation: "
+            f"{int(equal.sum())} of {equal.size} draws within the cone are. Give prior_equal, or declare "
+            "differences with a smaller prior probability"
+        )
+    mean = float(equal.mean())
+    error = float(errors_of_means(equal[..., None])[0]) / mean
+    _tell_error(mean, error, equal.size, names)
+    return float(np.log(mean))
+
+
+def _tell_error(mean: float, error: float, n: int, names: list[str]) -> None:
+    """Warn of a probability of equality whose relative standard error is large."""
     if error > MAX_ERROR:
         warn_user(
-            f"the prior probability that {' and '.join(names)} are equal, {np.exp(mean):.2g}, is the mean of "
+            f"the prior probability that {' and '.join(names)} are equal, {mean:.2g}, is the mean of "
             f"{n} draws, with a standard error of {error:.0%} of it: Bayes factors of equality are as "
             "uncertain; give prior_equal if you know it"
         )
-    return float(mean)
 
 
 def own_beta(model: Any, rv: Any) -> tuple[float, float] | None:
@@ -305,13 +332,9 @@ def _differences(model: Any, names: list[str]) -> list:
         if not differs.any():
             continue
         if not np.array_equal(differs, values != 0.0) or _why_unknown(model, rv.name):
-            why = (
-                _why_cut(rv, model)
-                or f"{rv.name} is no free SpikeAndSlab whose entries are those of the edges"
-            )
             raise ValueError(
-                f"the prior probability that {' and '.join(names)} differ is not known, as {why}; give "
-                "prior_inclusion"
+                f"the prior probability that {' and '.join(names)} differ is not known, as {rv.name} is no "
+                "free SpikeAndSlab whose entries are those of the edges; give prior_inclusion"
             )
         kept.append(rv)
     return kept

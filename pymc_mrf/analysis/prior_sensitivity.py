@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.edges import unseen
 from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
+from pymc_mrf.analysis.prior_in_cone import is_cut
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -118,6 +119,11 @@ def prior_sensitivity(
     draws = [sampled_vector(idata, name, group) for name in names]
     remedy = "sample again with the other priors, and compare by pymc_mrf.summarize_edges"
     rvs = [spike_and_slab(model, values, remedy) for values in draws]
+    if any(is_cut(rv, model) for rv in rvs):
+        raise ValueError(
+            f"{var_name} is the weight of fields whose precision is positive definite, so that under every "
+            f"prior edges have other prior probabilities, each to be simulated: {remedy}"
+        )
     betas = [own_beta(model, rv) for rv in rvs]
     old: Any = 0.0
     new: Any = 0.0

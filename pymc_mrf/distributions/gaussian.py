@@ -10,7 +10,7 @@ from pymc_mrf.distributions.continuous_field import (
 )
 from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
-from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, starts_anywhere
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
 from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements
 from pymc_mrf.fields.table_columns import as_table
@@ -74,10 +74,12 @@ class GaussianMRF(ContinuousField):
 
     Notes
     -----
-    **The prior.** The log density is -inf where K is not positive definite, so that prior and likelihood
-    together know such parameters only: the prior of weights and diagonal is what you declare, times an
-    indicator of the cone of positive definite matrices, up to a constant. A `SpikeAndSlab` on the weights
-    thus means a joint density of structure S, weights and diagonal proportional to
+    **The prior.** The log density is -inf where K is not positive definite (or, where all weights are
+    continuous variables, lower by a million for each row than within, with a slope that leads chains into the
+    cone that PyMC starts outside), so that prior and likelihood together know positive definite K only: the
+    prior of weights and diagonal is what you declare, times an indicator of the cone of positive definite
+    matrices, up to a constant. A `SpikeAndSlab` on the weights thus means a joint density of structure S,
+    weights and diagonal proportional to
     ``p^|S| (1 - p)^(r - |S|) slab(w) prior(kappa) 1[K > 0]``, as in Wang (2015), whose spike is a narrow
     normal density. Where the prior of K given S is normalised for every S, as the G-Wishart one of BDgraph,
     p(S) is the binomial one. Here structures with many edges are in the cone for fewer of their values, so
@@ -134,5 +136,5 @@ class GaussianMRF(ContinuousField):
         node = node_parameter(diagonal, GAUSSIAN, graph, "diagonal")
         check_diagonal(diagonal)
         centre = node_parameter(mean, GAUSSIAN, graph, "mean")
-        op = GaussianFieldRV(graph, positive_scale(scale, graph.nodes))
+        op = GaussianFieldRV(graph, positive_scale(scale, graph.nodes), starts_anywhere(edge))
         return super().dist([edge, node, centre], op=op, **kwargs)

@@ -1,22 +1,25 @@
 """The random variable behind Gaussian fields: its draws and its log density.
 
 (x - mean) / scale ~ N(0, K^-1), K_uv = -weight of the edge between u and v, 0 where there is none, and
-K_uu = diagonal. Where K is not positive definite the log density is -inf.
+K_uu = diagonal. Where K is not positive definite the log density is -inf, or what leads back where chains may
+start there.
 """
 
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pymc.distributions.distribution import _support_point
+from pymc.distributions.distribution import SymbolicRandomVariable, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.gradient import DisconnectedType, grad_not_implemented
+from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
 from pytensor.graph import Apply, Op
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
@@ -29,6 +32,12 @@ SPARSE_SHARE = 1.0 / 8.0
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
+GAP = 1e6
+"""How much lower than within the cone the log density of a row is outside: no chain leaves the cone."""
+
+TINY = 1e-12  # keeps slopes finite where all weights are zero
+INNER = 0.5  # Frobenius norm of scaled weights that are drawn into the cone, which it ends beyond 1
+
 
 class GaussianFieldRV(FieldRV):
     """Random variable over the d nodes of `graph`, of parameters weight (r,), diagonal (d,) and mean (d,).
@@ -39,20 +48,24 @@ class GaussianFieldRV(FieldRV):
     ----------
     scale : tuple of d floats
         What deviations from the means are divided by.
+    leads_back : bool
+        Whether the log density outside of the cone leads chains into it, as of `far_outside`.
     """
 
     name = "GaussianMRF"
     signature = "(r),(d),(d)->(d)"
     dtype = "float64"
-    __props__ = (*RandomVariable.__props__, "graph", "scale")
+    __props__ = (*RandomVariable.__props__, "graph", "scale", "leads_back")
     likelihood = "gaussian"
     family = GAUSSIAN
     labels = ("weight", "diagonal", "mean")
     groups_edges = False
     alternatives = ()
 
-    def __init__(self, graph: PairwiseGraph, scale: tuple[float, ...], **props: Any) -> None:
-        self.graph, self.scale = graph, scale
+    def __init__(
+        self, graph: PairwiseGraph, scale: tuple[float, ...], leads_back: bool = False, **props: Any
+    ) -> None:
+        self.graph, self.scale, self.leads_back = graph, scale, leads_back
         super().__init__(**props)
 
     def edge_and_node_parameters(self, node: Apply) -> list:
@@ -113,7 +126,85 @@ def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
     quadratic = op.quadratic(deviation, *matrices)
     units = float(np.log(op.scale).sum()) + 0.5 * op.n_variables * LOG_2PI
     logp = half - 0.5 * quadratic - units
-    return pt.switch(pt.isnan(half), -np.inf, logp)
+    outside = -far_outside(matrices[0], matrices[1], op.graph.edges) if op.leads_back else -np.inf
+    return pt.switch(pt.isnan(half), outside, logp)
+
+
+def starts_anywhere(weight: Any) -> bool:
+    """Whether chains may start where weights leave the cone: continuous variables, which PyMC jitters.
+
+    Edges of a `SpikeAndSlab` start absent, and numbers do not move.
+    """
+    found = [v.owner.op for v in ancestors([weight]) if v.owner is not None]
+    is_sparse = any(isinstance(op, SpikeAndSlabRV) for op in found)
+    return not is_sparse and any(isinstance(op, RandomVariable | SymbolicRandomVariable) for op in found)
+
+
+class OutsideOfCone(NumbaOp, Op):
+    """Whether matrices (n, d, d) are not positive definite: ones and zeros (n,).
+
+    Without gradient. That of a factor that does not exist is NaN, even times the 0 of a comparison.
+    """
+
+    __props__ = ()
+
+    def outputs(self, *inputs):
+        """One number for each matrix."""
+        return [pt.dvector()]
+
+    def infer_shape(self, node, shapes):
+        """One number for each matrix."""
+        return [(shapes[0][0],)]
+
+    def implementation(self, jit):
+        """Factorise each."""
+
+        def outside_of_cone(K):
+            out = np.empty(len(K))
+            for i in range(len(K)):
+                out[i] = 1.0 if np.isnan(kernels.factorise(K[i].copy())) else 0.0
+            return out
+
+        return outside_of_cone
+
+    def connection_pattern(self, node):
+        """Connect nothing."""
+        return [[False]]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Have no gradient."""
+        return [disconnected_type()]
+
+
+def far_outside(weight, diagonal, ends: np.ndarray):
+    """How much lower the log density of a row is outside of the cone than within, (...), less near to it.
+
+    A posterior that is `GAP` and more lower outside, for each row, is that within the cone to any digit: a
+    chain that enters it never leaves. But chains that start outside, as PyMC's jitter of every weight by up
+    to 1 lets them do in all but the smallest fields, have a finite log density there, and a slope that leads
+    to smaller weights. `ends` (r, 2) are the nodes of weights (..., r), and `diagonal` is (..., d).
+    """
+    return GAP + _square(weight, diagonal, ends)
+
+
+def _square(weight, diagonal, ends: np.ndarray):
+    """Square of the Frobenius norm of scaled weights: the largest eigenvalue, squared, at most."""
+    scaled = weight**2 / (diagonal[..., ends[:, 0]] * diagonal[..., ends[:, 1]])
+    return 2.0 * scaled.sum(axis=-1)
+
+
+def drawn_in(weight, diagonal, ends: np.ndarray, K) -> tuple:
+    """Weights (..., r) as they are within the cone, and drawn into it from outside; how far outside (...).
+
+    For densities that have no finite slopes outside; K (..., d, d) is the precision, else as `far_outside`.
+    """
+    d, batch = K.shape[-1], K.shape[:-2]
+    is_outside = pt.gt(OutsideOfCone()(K.reshape((-1, d, d))), 0.5)
+    is_outside = is_outside.reshape(tuple(batch[i] for i in range(K.type.ndim - 2)))
+    square = _square(weight, diagonal, ends)
+    share = INNER / pt.sqrt(square + TINY)
+    inner = pt.switch(is_outside[..., None], share[..., None] * weight, weight)
+    return inner, pt.switch(is_outside, GAP + square, 0.0)
 
 
 class LogDeterminant(NumbaOp, Op):
@@ -141,6 +232,8 @@ class LogDeterminant(NumbaOp, Op):
             entries = np.concatenate((diagonal.astype(np.float64), -weight.astype(np.float64)))
             slopes = np.empty_like(entries)
             value = log_determinant_and_slopes(indptr, rows, place, entries, slopes)
+            if np.isnan(value):
+                slopes[:] = 0.0  # a value that is chosen elsewhere has a slope of its own
             return np.asarray(value), -slopes[d:], slopes[:d].copy()
 
         return log_determinant

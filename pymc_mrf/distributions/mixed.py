@@ -23,6 +23,7 @@ from pymc_mrf.distributions.field import (
     registered_node,
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
+from pymc_mrf.distributions.gaussian_rv import starts_anywhere
 from pymc_mrf.distributions.mixed_rv import MOST_LISTED, MixedFieldRV
 from pymc_mrf.distributions.pseudo_options import read_pseudo
 from pymc_mrf.distributions.remedies import advice
@@ -216,12 +217,21 @@ class MixedMRF(ContinuousField):
             x = data.reshape(-1, graph.n_nodes).copy()
             x[:, kinds.measurements] /= np.array(op.scale)
             reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
-        kind = f"mixed-{likelihood}"
-        op = MixedFieldRV(graph, kinds, op.scale, kind, int(n_sweeps), reference, pseudo_weight)
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
+        of_edges = _parameter(weight, "weight", len(op.layout.pairs), "entry", op)
+        op = MixedFieldRV(
+            graph,
+            kinds,
+            op.scale,
+            f"mixed-{likelihood}",
+            int(n_sweeps),
+            reference,
+            pseudo_weight,
+            starts_anywhere(of_edges),
+        )
         parameters = [
-            _parameter(weight, "weight", len(op.layout.pairs), "entry", op),
+            of_edges,
             _bias(bias, op),
             _parameter(diagonal, "diagonal", c, "measurement", op),
             _parameter(mean, "mean", c, "measurement", op, may_differ=True),

@@ -2,7 +2,8 @@
 
 With z the features of the answers and the deviations of the measurements, the log density is a quadratic form
 of z, the biases, and the log normaliser, a sum over the listed states of the answers
-(`pymc_mrf.kernels.mixed`). Where the precision of the measurements is not positive definite it is -inf.
+(`pymc_mrf.kernels.mixed`). Where the precision of the measurements is not positive definite it is -inf, or
+leads back where chains may start there (`gaussian_rv.drawn_in`).
 """
 
 from functools import cached_property
@@ -19,7 +20,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import FieldRV
-from pymc_mrf.distributions.gaussian_rv import LOG_2PI
+from pymc_mrf.distributions.gaussian_rv import LOG_2PI, drawn_in
 from pymc_mrf.distributions.symbolic_tables import core, log_of
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import MixedFamily, layout_of, mixed
@@ -51,6 +52,8 @@ class MixedFieldRV(FieldRV):
         Of a Monte Carlo likelihood.
     conditional_weight : float
         Of each conditional of a pseudo-likelihood.
+    leads_back : bool
+        As of `GaussianFieldRV`.
     """
 
     name = "MixedMRF"
@@ -58,7 +61,7 @@ class MixedFieldRV(FieldRV):
     dtype = "float64"
     __props__ = (
         *RandomVariable.__props__, "graph", "columns", "scale", "likelihood", "n_sweeps", "reference",
-        "conditional_weight",
+        "conditional_weight", "leads_back",
     )  # fmt: skip
     prefix = "mixed-"
     labels = ("weight", "bias", "diagonal", "mean")
@@ -73,9 +76,10 @@ class MixedFieldRV(FieldRV):
         n_sweeps: int = 100,
         reference: MixedReference | None = None,
         conditional_weight: float = COUNTED_ONCE,
+        leads_back: bool = False,
         **props: Any,
     ) -> None:
-        self.graph, self.columns, self.scale = graph, columns, scale
+        self.graph, self.columns, self.scale, self.leads_back = graph, columns, scale, leads_back
         self.likelihood, self.n_sweeps, self.reference = likelihood, n_sweeps, reference
         self.conditional_weight = conditional_weight
         super().__init__(**props)
@@ -272,7 +276,13 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     [x] = values
     weight, bias, diagonal = core(weight, 1), core(bias, 2), core(diagonal, 1)
     states, legal, z = op.read(x, mean)
-    form, a = op.form(weight, diagonal), len(op.layout.cards)
+    form, a, below = op.form(weight, diagonal), len(op.layout.cards), 0.0
+    between = np.flatnonzero(op.layout.kind == 2)
+    if op.leads_back and len(between):
+        Q, ends = len(op.layout.owner), op.layout.ends[between] - a
+        inner, below = drawn_in(weight[between], diagonal, ends, -form[Q:, Q:])
+        weight = weight[between].set(inner)
+        form = op.form(weight, diagonal)
     units = np.log(np.array(op.scale)) + 0.5 * LOG_2PI  # of each measurement
     if op.likelihood == "mixed-pseudo":
         weights = node_weights(op.n_variables, op.layout.ends, False, op.conditional_weight)
@@ -288,7 +298,7 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
         logp = (
             bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
         )
-    logp = pt.switch(legal & ~pt.isnan(logp), logp - float(units.sum()), -np.inf)
+    logp = pt.switch(legal & ~pt.isnan(logp), logp - float(units.sum()) - below, -np.inf)
     return logp if op.likelihood == "mixed-exact" else probability_or_nan(logp, op.likelihood, x)
 
 

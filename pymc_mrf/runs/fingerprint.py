@@ -1,7 +1,5 @@
 """What a run is made of: the same draws come of the same model, data, steps, seed and versions only."""
 
-import hashlib
-import re
 from importlib.metadata import version
 from typing import Any
 
@@ -9,13 +7,11 @@ import numpy as np
 import pymc as pm
 from pymc.step_methods.compound import flatten_steps
 from pytensor import config
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.basic import Constant, Variable
-from pytensor.graph.traversal import ancestors
-from pytensor.printing import debugprint
+from pytensor.graph.basic import Variable
+
+from pymc_mrf.distributions.graph_digest import array_digest, digest, digest_of, graph_digest
 
 VERSIONS = ("pymc-mrf", "pymc", "pytensor", "numba", "numpy", "scipy")
-ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # of objects in memory, in what they print
 
 
 def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: dict[str, Any]) -> dict:
@@ -38,10 +34,10 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
     """
     values = {value.name: list(value.type.shape) for value in model.value_vars}
     observed = {
-        rv.name: _digest_of(model.rvs_to_values[rv]) for rv in model.observed_RVs
+        rv.name: digest_of(model.rvs_to_values[rv]) for rv in model.observed_RVs
     }  # symbolic if part of a variable is observed: then the graph has the data
-    data = {var.name: _digest_of(var) for var in model.data_vars}
-    coords = {name: None if c is None else _digest(*map(repr, c)) for name, c in model.coords.items()}
+    data = {var.name: digest_of(var) for var in model.data_vars}
+    coords = {name: None if c is None else digest(*map(repr, c)) for name, c in model.coords.items()}
     dims = {name: list(dims) for name, dims in model.named_vars_to_dims.items()}
     return {
         **versions(),
@@ -53,8 +49,8 @@ def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: di
         "coords": repr(coords),
         "observed data": repr(observed),
         "pm.Data": repr(data),
-        "density": _graph(model.logp()),
-        "deterministic variables": _graph(model.deterministics) if model.deterministics else "",
+        "density": graph_digest(model.logp()),
+        "deterministic variables": graph_digest(model.deterministics) if model.deterministics else "",
         "steps": repr([_options(method) for method in flatten_steps(step)]),
     }
 
@@ -75,46 +71,6 @@ def differences(stored: dict, now: dict) -> list[str]:
     return found
 
 
-def _digest(*parts: str | bytes) -> str:
-    found = hashlib.sha256()
-    for part in parts:
-        found.update(part.encode() if isinstance(part, str) else part)
-        found.update(b"\0")
-    return found.hexdigest()[:16]
-
-
-def _array_digest(value: Any) -> str:
-    if not isinstance(value, np.ndarray | np.number | int | float | bool):
-        return _digest(ADDRESS.sub("", repr(value)))  # slices, sparse matrices, None
-    array = np.asarray(value)
-    return _digest(str(array.dtype), str(array.shape), np.ascontiguousarray(array).tobytes())
-
-
-def _digest_of(variable: Variable) -> str:
-    """Digest of the numbers of a variable, or of the graph that makes them."""
-    if isinstance(variable, Constant):
-        return _array_digest(variable.data)
-    if isinstance(variable, SharedVariable):
-        return _array_digest(variable.get_value(borrow=True))
-    return _graph(variable)
-
-
-def _graph(variables: Variable | list[Variable]) -> str:
-    """Digest of a graph: its text, and the numbers in it. Those of random generators make no difference."""
-    listed = variables if isinstance(variables, list) else [variables]
-    text = debugprint(listed, file="str", print_type=True)
-    numbers = [
-        _digest_of(v)
-        for v in ancestors(listed)
-        if isinstance(v, Constant)
-        or (
-            isinstance(v, SharedVariable)
-            and not isinstance(v.get_value(borrow=True), np.random.Generator)
-        )
-    ]
-    return _digest(ADDRESS.sub("", text), *numbers)
-
-
 def _options(method: Any) -> tuple:
     """Name, variables and arguments of a step, as it was made."""
     (_, *args), kwargs = method.__getnewargs_ex__()
@@ -126,9 +82,9 @@ def _options(method: Any) -> tuple:
 def _plain(value: Any) -> str:
     """Text of an option, the same in every process."""
     if isinstance(value, np.ndarray):
-        return _array_digest(value)
+        return array_digest(value)
     if isinstance(value, Variable):
-        return _digest_of(value)
+        return digest_of(value)
     if isinstance(value, list | tuple):
         return repr([_plain(item) for item in value])
     if isinstance(value, dict):

@@ -136,8 +136,7 @@ def plan_study(
     var_name : str
         The `SpikeAndSlab` on the edges.
     prior_inclusion : float or (r,) array_like, optional
-        Prior probability of the edges, if models do not tell it: those of a `GaussianMRF` do not, and
-        `prior_in_cone` does.
+        Prior probability of the edges, if models do not tell it.
     random_seed : int, optional
         Governs everything; needed with a store.
     store, client, progressbar
@@ -202,16 +201,9 @@ def plan_study(
 
 
 def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
-    """Refuse prior probabilities that are none of the edges, and studies of measurements without them."""
-    if prior_inclusion is None:
-        if truth.scale is not None:
-            raise ValueError(
-                "prior_inclusion is missing: truth is a GaussianMRF, and of such fields models do not tell "
-                "the prior probability of an edge, as precisions are positive definite; it is the share of "
-                "draws with the edge in pymc_mrf.prior_in_cone(build(...)), of any table"
-            )
-        return
-    prior_probabilities(prior_inclusion, truth.graph.n_edges)
+    """Refuse prior probabilities that are none of the edges."""
+    if prior_inclusion is not None:
+        prior_probabilities(prior_inclusion, truth.graph.n_edges)
 
 
 def _read_truth(variable: Any) -> Truth:

@@ -64,7 +64,6 @@ def with_model(function):
 
 
 DECLARE = "if these are measurements, declare a pymc_mrf.GaussianMRF"
-CONE = "weight is the weight of a GaussianMRF, whose precision is positive definite, so that the prior"
 REFUSED = {
     "network_model": (lambda f: pmrf.network_model(f.table), DECLARE),
     "network_model, columns": (lambda f: pmrf.network_model(f.table, columns=NODES), DECLARE),
@@ -87,10 +86,6 @@ REFUSED = {
     "tree_reweighted_bound": (
         lambda f: pmrf.tree_reweighted_bound(f.truth),
         "must be a .*PairwiseField",
-    ),
-    "plan_study": (
-        lambda f: pmrf.plan_study(f.truth, measured, [20], random_seed=1),
-        "prior_inclusion is missing: truth is a GaussianMRF.*pymc_mrf.prior_in_cone",
     ),
     "score_predictions": (
         lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
@@ -127,35 +122,34 @@ REFUSED = {
         lambda f: pmrf.GaussianGibbs([f.hidden["z"]], model=f.hidden),
         "GaussianMRF that is observed, but z is something else: leave",
     ),
-    "edge_inclusion": (
-        lambda f: pmrf.edge_inclusion(f.idata, "weight", model=f.model),
-        f"{CONE}.*; give prior_inclusion",
-    ),
-    "edge_evidence": (
-        lambda f: pmrf.edge_evidence(f.idata, "weight", model=f.model),
-        f"{CONE}.*; give prior_inclusion",
-    ),
-    "plot_evidence": (
-        lambda f: pmrf.plot_evidence(f.idata, "weight", graph=GRAPH, model=f.model),
-        f"{CONE}.*; give prior_inclusion",
-    ),
-    "complexity_probabilities": (
-        lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
-        f"{CONE}.*; leave model out",
-    ),
     "prior_sensitivity": (
         lambda f: pmrf.prior_sensitivity(f.idata, "weight", model=f.model),
-        f"{CONE}.*; sample again with the other priors",
-    ),
-    "summarize_differences": (
-        lambda f: pmrf.summarize_differences(f.idata, ["weight", "other"], graph=GRAPH, model=f.groups),
-        f"the prior probability that weight and other differ is not known, as {CONE}.*; give",
+        "precision is positive definite.*: sample again with the other priors",
     ),
     "compare_networks": (
         lambda f: pmrf.compare_networks(f.idata, ["weight", "other"], graph=GRAPH, model=f.groups),
-        f"the prior probability that weight and other differ is not known, as {CONE}.*; give",
+        "weight and other are equal is too small for its simulation: .* Give prior_equal",
     ),
 }
+
+
+def test_bayes_factors_need_no_prior_probability_from_the_user(fit):
+    options = {"graph": GRAPH, "model": fit.model}
+    table = pmrf.summarize_edges(fit.idata, "weight", **options)
+    found = pmrf.edge_inclusion(fit.idata, "weight", model=fit.model)
+    odds = table["inclusion"] / (1 - table["inclusion"])
+    prior = (odds / table["bayes_factor"])[np.isfinite(table["bayes_factor"]) & (odds > 0)]
+    assert (
+        len(prior) and ((prior > 0.1) & (prior < 0.99)).all()
+    )  # less than the odds of the SpikeAndSlab
+    np.testing.assert_allclose(found["bayes_factor"].sel(edge=list(table.index)), table["bayes_factor"])
+    for function in (pmrf.edge_evidence, pmrf.complexity_probabilities):
+        function(fit.idata, "weight", model=fit.model)
+    pmrf.plot_evidence(fit.idata, "weight", **options)
+    differences = pmrf.summarize_differences(
+        fit.idata, ["weight", "other"], graph=GRAPH, model=fit.groups
+    )
+    assert differences["bayes_factor"].notna().all()
 
 
 def in_model(field, f):

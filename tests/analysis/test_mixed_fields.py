@@ -32,8 +32,10 @@ def test_summary_of_edges(idata, model):
     np.testing.assert_allclose(table["inclusion"], (W[..., heads] != 0).mean(axis=(0, 1)))
     assert list(table.index) == list(GRAPH.edge_labels)
     assert np.isfinite(table["bayes_factor"]).all()
-    with pytest.raises(ValueError, match=r"edges between measurements.*prior_in_cone of a GaussianMRF"):
-        pmrf.summarize_edges(idata, "w", model=model, **options)
+    table = pmrf.summarize_edges(idata, "w", model=model, **options)
+    prior = 1 / (1 + table["bayes_factor"] * (1 / table["inclusion"] - 1))
+    np.testing.assert_allclose(prior.drop("age--income"), 0.4)
+    assert prior["age--income"] < 0.39
 
 
 def test_strengths(idata):

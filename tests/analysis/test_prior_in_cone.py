@@ -2,11 +2,13 @@
 
 import arviz as az
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.prior_in_cone import cone_prior
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -33,7 +35,6 @@ def agrees(draws, expected, error=0.0):
     return abs(float(draws.mean()) - expected) < Z * np.hypot(float(az.mcse(draws.values)), error)
 
 
-@pytest.mark.slow
 def test_one_edge_of_a_known_diagonal():
     pair = pmrf.graphs.complete(2)
     with pm.Model() as model:
@@ -74,18 +75,65 @@ def test_differences_of_groups():
     assert agrees((found["delta"] == 0).all("edge"), equal.mean(), equal.std() / np.sqrt(kept.sum()))
 
 
+def test_priors_that_depend_on_other_variables():
+    """Without data p is drawn by its conjugate step, the scale of the slab and one diagonal by slices."""
+    rng, n = np.random.default_rng(4), 200_000
+    with pm.Model(coords=pmrf.coords(TRIANGLE)) as model:
+        p, scale = pm.Beta("p", 2, 2), pm.HalfNormal("scale", 1)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, scale), dims="edge")
+        pmrf.GaussianMRF("x", w, pm.Gamma("diagonal", 2, 1), graph=TRIANGLE, observed=X)
+    p, scale, a = rng.beta(2, 2, (n, 1)), np.abs(rng.normal(size=(n, 1))), rng.gamma(2, 1, (n, 1))
+    w = rng.normal(size=(n, 3)) * scale * (rng.random((n, 3)) < p)
+    kept = np.linalg.eigvalsh(precision(EDGES, w, np.repeat(a, 3, axis=1)))[:, 0] > 0
+    found = pmrf.prior_in_cone(model, draws=400, random_seed=1)
+    assert set(found) == {"p", "scale", "w", "diagonal"}
+    for name, drawn in (("p", p), ("scale", scale), ("diagonal", a)):
+        assert agrees(found[name], drawn[kept].mean(), drawn[kept].std() / np.sqrt(kept.sum()))
+    prior = cone_prior(model, model["w"])
+    for e in range(3):
+        expected, share = (w[kept, e] != 0).mean(), prior.presence[..., e]
+        assert abs(share.mean() - expected) < Z * np.hypot(
+            float(az.mcse(share)), 0.5 / kept.sum() ** 0.5
+        )
+        assert share.mean() < 0.5 - Z * float(az.mcse(share))  # what it is without the cone
+
+
+def test_found_once_for_every_prior(monkeypatch):
+    before = model_of()
+    first = cone_prior(before, before["weight"])
+    monkeypatch.setattr("pymc_mrf.analysis.prior_in_cone._Walk", None)  # what is remembered needs none
+    model = model_of()
+    assert cone_prior(model, model["weight"]) is first
+    other = model_of(p=0.41)
+    with pytest.raises(TypeError):
+        cone_prior(other, other["weight"])
+
+
+def test_measurements_of_a_mixed_table():
+    """Their edges have the prior of a Gaussian field, all others that of the `SpikeAndSlab`."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.normal(size=(20, 3)), columns=list("abc")).assign(d=np.arange(20) % 3)
+    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    graph = pmrf.graphs.complete(kinds.names)
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        blocks = kinds.block_sizes(graph)
+        w = pmrf.SpikeAndSlab("weight", 0.4, pm.Normal.dist(0, 1), blocks=blocks, dims="entry")
+        diagonal = pm.Gamma("diagonal", 2, 1, dims="measurement")
+        pmrf.MixedMRF("x", w, 0.0, diagonal, graph=graph, kinds=kinds, observed=table)
+    alone = model_of()
+    expected = cone_prior(alone, alone["weight"]).inclusion
+    found = cone_prior(model, model["weight"]).inclusion
+    is_measured = np.array(["d" not in label.split("--") for label in graph.edge_labels])
+    np.testing.assert_allclose(found[is_measured], expected, atol=0.02)
+    np.testing.assert_allclose(found[~is_measured], 0.4)
+
+
 def test_refusals():
     with pm.Model():
-        p = pm.Beta("p", 1, 1)
-        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), shape=3)
+        k = pm.Poisson("k", 2)
+        w = pmrf.SpikeAndSlab("w", pm.math.sigmoid(-k), pm.Normal.dist(0, 1), shape=3)
         pmrf.GaussianMRF("x", w, 1.0, graph=TRIANGLE, observed=X)
-        with pytest.raises(ValueError, match="depend on p, which this does not draw: give numbers"):
-            pmrf.prior_in_cone()
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
-        diagonal = pm.Gamma("diagonal", 2, 1)
-        pmrf.GaussianMRF("x", w, diagonal, graph=TRIANGLE, observed=X)
-        with pytest.raises(ValueError, match="depend on diagonal"):
+        with pytest.raises(ValueError, match=r"depend on k, which is discrete.*give a number"):
             pmrf.prior_in_cone()
     with pm.Model(), pytest.raises(ValueError, match="no SpikeAndSlab that is the weight"):
         pmrf.prior_in_cone()

@@ -39,12 +39,19 @@ def test_a_gaussian_field_has_another_prior(tree):
     with pm.Model(coords=pmrf.coords(graph)) as model:
         theta = pmrf.SpikeAndSlab("theta", 0.2, pm.Normal.dist(0, 1), dims="edge")
         pmrf.GaussianMRF("x", theta, 1.0, graph=graph, observed=np.eye(3))
-        assert "bayes_factor" not in pmrf.edge_inclusion(tree, "theta")
-    with pytest.raises(
-        ValueError, match=r"the share of draws with the edge in .*prior_in_cone.*; give prior_incl"
-    ):
-        pmrf.edge_inclusion(tree, "theta", model=model)
+    odds = 0.25 * share_within_cone()
+    np.testing.assert_allclose(prior_of(tree, model), odds / (1 + odds), atol=0.01)
     assert "bayes_factor" in pmrf.edge_inclusion(tree, "theta", model=model, prior_inclusion=0.1)
+
+
+def share_within_cone():
+    """Odds of a standard normal weight against none among three, the diagonal being 1, over those of p."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(400_000, 3)) * (rng.random((400_000, 3)) < 0.2)
+    inside = 1 - (w**2).sum(axis=1) - 2 * w.prod(axis=1) > 0
+    inside &= (np.abs(w) < 1).all(axis=1)
+    present = (w[inside] != 0).mean()
+    return present / (1 - present) / 0.25
 
 
 EXACT = {

@@ -234,7 +234,6 @@ def standard(x):
 @pytest.mark.parametrize(
     ("truth", "prior", "error", "message"),
     [
-        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), None, ValueError, "prior_inclusion is missing"),
         (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), 1.0, ValueError, "strictly between 0 and 1"),
         (
             pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH),
