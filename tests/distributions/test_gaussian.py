@@ -2,6 +2,7 @@
 
 import re
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -303,3 +304,68 @@ def test_bad_parameters():
 def test_a_column_that_is_a_multiple_of_another():
     with pytest.warns(UserWarning, match="x: b is a multiple of a, up to a constant, in all rows"):
         model_of(column(3 - 2 * FRAME["a"]))
+
+
+@pytest.mark.parametrize("field", ["gaussian", "mixed"])
+def test_a_chain_that_starts_outside_of_the_cone_is_led_into_it(field):
+    """There the density is finite, far below all within, and its slope leads to smaller weights."""
+    d, rng = 12, np.random.default_rng(1)
+    graph, x = pmrf.graphs.complete(d), rng.normal(size=(30, d))
+    with pm.Model() as model:
+        w = pm.Normal("w", 0, 0.5, shape=graph.n_edges)
+        diagonal = pm.Gamma("diagonal", 2, 1, shape=d - (field == "mixed"))
+        if field == "mixed":
+            x[:, 0] = x[:, 0] > 0
+            kinds = pmrf.ColumnKinds(
+                tuple(range(d)), ("ordinal",) + ("continuous",) * (d - 1), (2,) + (0,) * (d - 1)
+            )
+            pmrf.MixedMRF("x", w, 0.0, diagonal, graph=graph, kinds=kinds, observed=x)
+        else:
+            pmrf.GaussianMRF("x", w, diagonal, graph=graph, observed=x)
+    value = model.compile_logp(mode="FAST_COMPILE")
+    slopes = model.compile_dlogp(mode="FAST_COMPILE")
+    point = model.initial_point() | {"w": rng.uniform(-1, 1, graph.n_edges)}
+    within = value(point | {"w": point["w"] / 100})
+    assert np.isfinite(within)
+    assert -np.inf < value(point) < within - 1e6
+    slope = slopes(point)
+    assert np.isfinite(slope).all()
+    before = [v.name for v in model.value_vars].index("w")
+    assert before == 0 and slope[: graph.n_edges] @ point["w"] < 0
+    closer = value(point | {"w": 0.9 * point["w"]})
+    assert value(point) < closer
+
+
+def test_outside_of_the_cone_an_edge_that_may_be_absent_has_no_density():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        pmrf.GaussianMRF("x", w, 1.0, graph=GRAPH, observed=rows(5))
+    assert model.compile_logp()(model.initial_point() | {"w": np.array([1.0, 1.0, 1.0])}) == -np.inf
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_chains_under_plain_priors_find_the_cone_and_its_posterior():
+    """Of 12 columns, of which PyMC's jitter leaves the cone; moments are those of another sampler.
+
+    The slab of a `SpikeAndSlab` with probability near one is the same prior.
+    """
+    d, rng = 12, np.random.default_rng(2)
+    graph = pmrf.graphs.complete(d)
+    x = rng.normal(size=(200, d)) @ np.linalg.cholesky(0.6 * np.eye(d) + 0.4).T
+    found = []
+    for prior in (pm.Normal.dist(0, 0.5), None):
+        with pm.Model():
+            w = (
+                pm.Normal("w", 0, 0.5, shape=graph.n_edges)
+                if prior is None
+                else pmrf.SpikeAndSlab("w", 1 - 1e-12, prior, shape=graph.n_edges)
+            )
+            pmrf.GaussianMRF("x", w, pm.Gamma("diagonal", 2, 1, shape=d), graph=graph, observed=x)
+            idata = pm.sample(500, tune=500, chains=2, cores=1, random_seed=1, progressbar=False)
+        found.append(idata.posterior)
+    for name in ("w", "diagonal"):
+        one, other = (f[name].values.reshape(1000, -1) for f in found)
+        error = np.hypot(*(az.mcse(f)[name].values for f in found))
+        assert (np.abs(one.mean(axis=0) - other.mean(axis=0)) < Z * error).all()
+        assert (az.rhat(found[1])[name] < 1.05).all()
