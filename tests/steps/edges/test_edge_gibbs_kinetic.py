@@ -299,8 +299,8 @@ def test_links_are_overstated_and_arrows_are_not(links):
     graph = pmrf.LaggedGraph(range(3), THREE, links=links)
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=graph.n_edges)
-        likelihood = pmrf.Pseudo(weight=1) if links else "auto"
-        pmrf.KineticMRF("x", w, 0.0, graph=graph, observed=z, likelihood=likelihood)
+        options = {"likelihood": pmrf.Pseudo(weight=1)} if links else {}
+        pmrf.KineticMRF("x", w, 0.0, graph=graph, observed=z, **options)
         step = EdgeGibbs([w])
     step.setup_chain(np.random.default_rng(1), 0, 60)
     point = model.initial_point()
