@@ -98,6 +98,8 @@ def _log_density(op, values, rng, size, weight, diagonal, mean, **kwargs):
     [x] = values
     below = 0.0
     if op.leads_back:
+        if shared_by_rows([weight, diagonal], [1, 1]):
+            weight, diagonal = core(weight, 1), core(diagonal, 1)
         weight, below = drawn_in(weight, diagonal, op.graph.edges, op.precision(weight, diagonal))
     K, deviation = op.precision(weight, diagonal), x - mean
     if shared_by_rows([K], [2]):
@@ -165,9 +167,11 @@ def drawn_in(weight, diagonal, ends: np.ndarray, K) -> tuple:
     to 1 lets them do in all but the smallest fields, have a finite log density there, and a slope that leads
     to smaller weights. `ends` (r, 2) are nodes, and K (..., d, d) is the precision.
     """
-    d, batch = K.shape[-1], K.shape[:-2]
-    is_outside = pt.gt(OutsideOfCone()(K.reshape((-1, d, d))), 0.5)
-    is_outside = is_outside.reshape(tuple(batch[i] for i in range(K.type.ndim - 2)))
+    if K.type.ndim == 2:
+        is_outside = pt.gt(OutsideOfCone()(K[None])[0], 0.5)
+    else:
+        found = OutsideOfCone()(K.reshape((-1, *K.shape[-2:])))
+        is_outside = pt.gt(found, 0.5).reshape(K.shape[:-2], ndim=K.type.ndim - 2)
     scaled = weight**2 / (diagonal[..., ends[:, 0]] * diagonal[..., ends[:, 1]])
     square = 2.0 * scaled.sum(axis=-1)  # largest eigenvalue of the scaled weights, squared, at most
     share = INNER / pt.sqrt(square + TINY)
