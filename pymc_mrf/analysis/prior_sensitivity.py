@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.edges import unseen
+from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -74,6 +75,10 @@ def prior_sensitivity(
     Effective draws are counted among those that exist: they do not tell of structures that no draw has.
     Sample again where much depends on it.
 
+    Of measurements the prior odds of an edge under another prior are those within the cone of positive
+    definite precisions, by draws from the prior that are reweighted likewise; Bayes factors are NaN where
+    fewer than 100 effective ones remain.
+
     A Beta variable with fixed parameters that is the probability of all edges, and of nothing else, is
     integrated out. Other random probabilities are those of the draws. These vary little about what the edges
     say, so that the few that are far off get most of the weight: few effective draws remain, and the errors
@@ -116,6 +121,7 @@ def prior_sensitivity(
     if beta is not None:
         a, b = beta
         log_density[:, 0] += betaln(a + n_in, b + r - n_in) - betaln(a, b)
+    within = _draws_in_cone(model, rv, beta, pt.stack([old, *new]))
     shape = len(inclusions), len(scales)
     of_edges = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
     told = {name: np.full((*shape, r), np.nan) for name in of_edges}
@@ -137,7 +143,9 @@ def prior_sensitivity(
             influence = (weight / weight.mean())[:, None] * (present - found)
             error = errors_of_means(influence.reshape(values.shape))
             told["inclusion_mcse"][i, j] = error
-            prior_odds = q / (1.0 - q)
+            prior_odds: Any = q / (1.0 - q)
+            if within is not None:
+                prior_odds = _odds_in_cone(*within, q, j)
             with np.errstate(divide="ignore"):
                 told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
@@ -151,6 +159,44 @@ def prior_sensitivity(
     )
     _warn(result)
     return result
+
+
+def _draws_in_cone(model: Any, rv: Any, beta: Any, densities: Any) -> tuple | None:
+    """Prior draws (n, r) within the cone of a `SpikeAndSlab`, and their `densities`; None if nothing cuts it.
+
+    Raises
+    ------
+    ValueError
+        If its prior depends on other random variables.
+    """
+    import pytensor
+    from pytensor.graph.replace import graph_replace
+    from pytensor.graph.traversal import ancestors
+
+    if not is_cut(rv, model):
+        return None
+    x = rv.type()
+    of_draw = graph_replace(densities, {rv: x}, strict=False)
+    if beta is not None or any(v in model.basic_RVs for v in ancestors([of_draw])):
+        raise ValueError(
+            f"{rv.name} is the weight of a field of measurements whose precision must be positive definite, "
+            "and its prior depends on random variables, so that the prior probability of an edge under "
+            "other priors is not known: sample again with the other priors, and compare by "
+            "pymc_mrf.summarize_edges"
+        )
+    draws = cone_prior(model, rv).draws.reshape(-1, rv.owner.op.n)
+    f = pytensor.function([x], of_draw)
+    return draws != 0.0, np.array([f(row) for row in draws])
+
+
+def _odds_in_cone(present: np.ndarray, log_density: np.ndarray, q: float, j: int) -> Any:
+    """Prior odds (r,) within the cone under another prior, of draws reweighted to it; NaN if few remain."""
+    n_in, r = present.sum(axis=1), present.shape[1]
+    log_weight = n_in * np.log(q) + (r - n_in) * np.log1p(-q) + log_density[:, 1 + j] - log_density[:, 0]
+    weight = np.exp(log_weight - log_weight.max())
+    if weight.sum() ** 2 / (weight**2).sum() < MIN_EFFECTIVE:
+        return np.full(r, np.nan)
+    return (weight @ present) / (weight @ ~present)
 
 
 def _vector(value: Any, name: str) -> np.ndarray:

@@ -15,9 +15,10 @@ from pymc_mrf.distributions.field import (
     registered_node,
 )
 from pymc_mrf.distributions.field_parameters import check_dims, check_rows
+from pymc_mrf.fields.dependence import told_of
 
-Check = Callable[..., list[tuple[Any, Any]]]
-"""Refuses values (n, d) and missing cells that a field cannot have; pairs of nodes that are multiples."""
+Check = Callable[..., list[list[Any]]]
+"""Refuses values (n, d) and missing cells that a field cannot have; sets of nodes that are dependent."""
 
 
 class ContinuousField(RegisteredField, Continuous):
@@ -42,10 +43,11 @@ def measured_values(observed: Any, n_nodes: int, check: Check, name: str) -> np.
     is_missing = np.isnan(values) | np.ma.getmask(observed)
     values = np.where(is_missing, 0.0, values)
     rows, gaps = values.reshape(-1, n_nodes), is_missing.reshape(-1, n_nodes)
-    for u, v in check(rows, gaps, name=f"{name}: observed")[:1]:
+    if dependent := check(rows, gaps, name=f"{name}: observed"):
         warn_user(
-            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
-            "precision of such nodes finite; leave one of the two out"
+            f"{name}: {told_of(dependent)}, in all complete rows: only the priors keep the precision of such "
+            "nodes finite, and edges among them are there whatever else the data say; leave one node of each "
+            "such set out"
         )
     return np.ma.masked_array(values, is_missing) if is_missing.any() else values
 

@@ -57,7 +57,7 @@ class GaussianMRF(ContinuousField):
     Warns
     -----
     UserWarning
-        If a column is a multiple of another one, up to a constant, in more complete rows than there are
+        If columns are linearly dependent, as a total beside its items, in more complete rows than there are
         nodes.
 
     Notes

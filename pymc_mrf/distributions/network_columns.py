@@ -12,7 +12,7 @@ from pymc_mrf.distributions.mixed import MixedMRF
 from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed, read_mixed
-from pymc_mrf.fields.gaussian import check_measurements, measurements, why_no_measurement
+from pymc_mrf.fields.gaussian import check_measurements, check_spread, measurements, why_no_measurement
 from pymc_mrf.fields.items import Items, places_of
 from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import as_numbered_table, read_places
@@ -55,7 +55,7 @@ def read_columns(value: Any, columns: Sequence | None, others: Sequence = ()) ->
     ------
     ValueError
         If a column that `columns` names holds no measurements, fewer than two do, or one has infinite values
-        or the same value in all rows.
+        the same value in all rows, or fewer than two values.
 
     Warns
     -----
@@ -69,6 +69,7 @@ def read_columns(value: Any, columns: Sequence | None, others: Sequence = ()) ->
     read = read_places(table, places, lambda c, _, name: measurements(c, f"table: column {name!r}"))
     names, (values, is_missing, rows) = [table.names[k] for k in places], read
     check_measurements(values, is_missing, names, "table")
+    check_spread(is_missing, names, "table")
     x = np.ma.masked_array(values, is_missing)
     mean, sd = _mean_and_sd(x)
     x = (x - mean) / sd
@@ -92,6 +93,9 @@ def read_kinds(value: Any, kinds: ColumnKinds) -> Measurements:
     assert read is not None  # it is a table
     values, is_missing = np.where(read.is_missing, 0.0, read.values), read.is_missing
     check_mixed(values, is_missing, kinds, "table")
+    m = kinds.measurements
+    if len(m):
+        check_spread(is_missing[:, m], [kinds.names[i] for i in m], "table")
     x = np.ma.masked_array(values, is_missing)
     mean, sd = _mean_and_sd(x[:, kinds.measurements])
     return Measurements(list(kinds.names), x if is_missing.any() else values, read.rows, mean, sd)

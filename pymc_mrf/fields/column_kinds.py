@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated
+from pymc_mrf.fields.dependence import dependent_columns
 from pymc_mrf.fields.family import contrasts
 from pymc_mrf.fields.gaussian import check_measurements
 from pymc_mrf.fields.state_numbers import states_of
@@ -375,7 +376,7 @@ def read_mixed(
 
 def check_mixed(
     values: np.ndarray, is_missing: np.ndarray, kinds: ColumnKinds, name: str
-) -> list[tuple[Any, Any]]:
+) -> list[list[Any]]:
     """Refuse cells that are no states of their columns, and measurements that have no precision.
 
     Parameters
@@ -388,8 +389,8 @@ def check_mixed(
 
     Returns
     -------
-    list of pairs of names
-        As of `pymc_mrf.fields.gaussian.check_measurements`.
+    list of lists of names
+        The `dependent_columns` among measurements and answers with an order, if one of them is measured.
 
     Raises
     ------
@@ -407,4 +408,8 @@ def check_mixed(
                 f"states there are, pymc_mrf.column_kinds(..., n_states={{{kinds.names[i]!r}: ...}})"
             )
     m = kinds.measurements
-    return check_measurements(values[:, m], is_missing[:, m], [kinds.names[i] for i in m], name)
+    check_measurements(values[:, m], is_missing[:, m], [kinds.names[i] for i in m], name)
+    places = [i for i in kinds.answers if kinds.kinds[i] != "nominal"] + list(m)  # measurements last
+    names = [kinds.names[i] for i in places]
+    found = dependent_columns(values[:, places], is_missing[:, places], names)
+    return [columns for columns in found if {kinds.names[i] for i in m}.intersection(columns)]

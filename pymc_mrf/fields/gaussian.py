@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import first_cell
+from pymc_mrf.fields.dependence import dependent_columns
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Answers, Column, column_numbers
 from pymc_mrf.fields.tables import read_nodes
@@ -77,14 +78,13 @@ def why_no_measurement(column: Column) -> str:
 
 def check_measurements(
     values: np.ndarray, is_missing: np.ndarray, nodes: Sequence, name: str
-) -> list[tuple[Any, Any]]:
+) -> list[list[Any]]:
     """Refuse measurements (n, d) of which a Gaussian field can have no precision.
 
     Returns
     -------
-    list of pairs of nodes
-        Whose columns are multiples of each other, up to a constant, so that only the prior keeps the
-        precision of their nodes finite.
+    list of lists of nodes
+        The `dependent_columns`: only the prior keeps the precision of such nodes finite.
 
     Raises
     ------
@@ -106,8 +106,27 @@ def check_measurements(
                 f"{name}: {nodes[i]!r} is {x[:, i].max():g} in all rows, of which its precision would be "
                 "infinite: leave this node out of the graph, and its column out of the data"
             )
-    complete = x[~is_missing.any(axis=1)].data
-    if len(complete) <= max(2, len(nodes)):
-        return []
-    C = np.triu(np.corrcoef(complete, rowvar=False), 1) if len(nodes) > 1 else np.zeros((1, 1))
-    return [(nodes[i], nodes[j]) for i, j in np.argwhere(np.abs(C) > 1.0 - 1e-10).tolist()]
+    return dependent_columns(values, is_missing, nodes)
+
+
+def check_spread(is_missing: np.ndarray, names: Sequence, name: str) -> None:
+    """Refuse columns (n, d) with fewer than two values, which have no standard deviation.
+
+    Raises
+    ------
+    ValueError
+        That names them.
+    """
+    if len(is_missing) == 1:
+        raise ValueError(
+            f"{name} has one row, of which no column has a standard deviation: give a row for each person"
+        )
+    seen = (~is_missing).sum(axis=0)
+    for count, what in ((0, "no values"), (1, "one value only")):
+        columns = [repr(names[i]) for i in np.flatnonzero(seen == count).tolist()]
+        if columns:
+            raise ValueError(
+                f"{name}: column{'s' if len(columns) > 1 else ''} {', '.join(columns)} "
+                f"{'have' if len(columns) > 1 else 'has'} {what}, and so no standard deviation: drop "
+                f"{'them' if len(columns) > 1 else 'it'}"
+            )

@@ -15,8 +15,8 @@ import cloudpickle
 from rich.progress import Progress
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.runs.cluster import checked_client, in_turn
 from pymc_mrf.distributions.graph_digest import ADDRESS
+from pymc_mrf.runs.cluster import checked_client, in_turn
 from pymc_mrf.runs.folder import Folder, checked_location, open_folder, refuse_strangers
 
 log = logging.getLogger("pymc.pymc_mrf")

@@ -89,7 +89,6 @@ def test_priors_that_depend_on_other_variables():
     assert set(found) == {"p", "scale", "w", "diagonal"}
     for name, drawn in (("p", p), ("scale", scale), ("diagonal", a)):
         assert agrees(found[name], drawn[kept].mean(), drawn[kept].std() / np.sqrt(kept.sum()))
-    assert not agrees(found["p"], 0.5)
     prior = cone_prior(model, model["w"])
     for e in range(3):
         expected, share = (w[kept, e] != 0).mean(), prior.presence[..., e]
@@ -99,7 +98,8 @@ def test_priors_that_depend_on_other_variables():
 
 
 def test_found_once_for_every_prior(monkeypatch):
-    first = cone_prior(model_of(), model_of()["weight"])
+    model = model_of()
+    first = cone_prior(model, model["weight"])
     monkeypatch.setattr("pymc_mrf.analysis.prior_in_cone._Walk", None)  # what is remembered needs none
     model = model_of()
     assert cone_prior(model, model["weight"]) is first
@@ -124,7 +124,7 @@ def test_measurements_of_a_mixed_table():
     found = cone_prior(model, model["weight"]).inclusion
     is_measured = np.array(["d" not in label.split("--") for label in graph.edge_labels])
     np.testing.assert_allclose(found[is_measured], expected, atol=0.02)
-    np.testing.assert_array_equal(found[~is_measured], 0.4)
+    np.testing.assert_allclose(found[~is_measured], 0.4)
 
 
 def test_refusals():

@@ -79,7 +79,7 @@ def test_bad_data(name):
 
 def test_columns_that_say_little():
     with pytest.warns(
-        UserWarning, match="x: income is a multiple of age, up to a constant, in all rows"
+        UserWarning, match="x: income is a multiple of age, up to a constant, in all complete rows"
     ):
         declare(column(3, 2 * X[:, 1] + 1))
     with pytest.warns(UserWarning, match="x never changes at sex: only the priors keep the parameters"):

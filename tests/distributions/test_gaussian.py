@@ -2,6 +2,7 @@
 
 import re
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -248,5 +249,75 @@ def test_bad_parameters():
 
 
 def test_a_column_that_is_a_multiple_of_another():
-    with pytest.warns(UserWarning, match="x: b is a multiple of a, up to a constant, in all rows"):
+    with pytest.warns(
+        UserWarning, match="x: b is a multiple of a, up to a constant, in all complete rows"
+    ):
         model_of(column(3 - 2 * FRAME["a"]))
+
+
+def test_a_total_beside_its_items_is_told():
+    table = FRAME.assign(**{FRAME.columns[-1]: FRAME[FRAME.columns[:-1]].sum(axis=1)})
+    names = " and ".join([", ".join(FRAME.columns[:-2]), FRAME.columns[-2]])
+    with pytest.warns(UserWarning, match=f"is a sum of multiples of {names}, up to a constant"):
+        model_of(table)
+
+
+@pytest.fixture
+def free_field():
+    """Twelve columns under plain priors: PyMC jitters every weight by up to 1, far out of the cone."""
+    graph, x = pmrf.graphs.complete(12), np.random.default_rng(1).normal(size=(60, 12))
+    with pm.Model(coords=pmrf.coords(graph)) as model:
+        w = pm.Normal("weight", 0.5, 1, dims="edge")
+        pmrf.GaussianMRF("x", w, pm.Gamma("diagonal", 2, 1, dims="node"), graph=graph, observed=x)
+    return model, graph
+
+
+def test_outside_of_the_cone_slopes_lead_back(free_field, rng):
+    model, graph = free_field
+    log_density, slope = (
+        model.compile_logp(mode="FAST_COMPILE"),
+        model.compile_dlogp(mode="FAST_COMPILE"),
+    )
+    point = model.initial_point()
+    point["weight"] = rng.uniform(-1, 1, graph.n_edges)
+    inside = point | {"weight": np.zeros(graph.n_edges)}
+    assert log_density(point) < log_density(inside) - 60 * 0.9e6
+    assert np.isfinite(slope(point)).all() and np.isfinite(slope(inside)).all()
+    step, small = rng.normal(size=graph.n_edges), 1e-4
+    up, down = (point | {"weight": point["weight"] + sign * small * step} for sign in (1, -1))
+    expected = (log_density(up) - log_density(down)) / (2 * small)
+    of_weight = slope(point)[: graph.n_edges]  # the value variables are in this order
+    assert of_weight @ step == pytest.approx(expected, rel=1e-3, abs=1e-2)
+    assert of_weight @ point["weight"] < 0  # towards no edges
+
+
+@pytest.mark.slow
+def test_chains_start_whatever_the_jitter(free_field):
+    model, graph = free_field
+    idata = pm.sample(
+        20, tune=100, chains=2, cores=1, random_seed=1, model=model, progressbar=False, quiet=True,
+        compute_convergence_checks=False,
+    )  # fmt: skip
+    w, a = (idata.posterior[name].values.reshape(40, -1) for name in ("weight", "diagonal"))
+    assert (np.linalg.eigvalsh(precision(graph.edges.tolist(), w, a))[:, 0] > 0).all()
+
+
+@pytest.mark.slow
+def test_the_posterior_under_plain_priors_is_that_within_the_cone():
+    """Of two columns with known diagonals, beside quadrature; few rows, so that the cone matters."""
+    x = np.array([[1.0, 1.2], [-0.6, -0.7], [0.9, 0.8]])
+    with pm.Model() as model:
+        w = pm.Normal("w", 0.5, 2)
+        pmrf.GaussianMRF("x", w, 1.0, graph=pmrf.graphs.complete(2), observed=x)
+    idata = pm.sample(
+        1500, tune=500, chains=2, cores=1, random_seed=1, model=model, progressbar=False, quiet=True,
+        compute_convergence_checks=False,
+    )  # fmt: skip
+    grid = np.linspace(-1, 1, 20_001)[1:-1]
+    log_p = 1.5 * np.log1p(-(grid**2)) + grid * (x[:, 0] @ x[:, 1]) - 0.5 * ((grid - 0.5) / 2) ** 2
+    p = np.exp(log_p - log_p.max()) / np.exp(log_p - log_p.max()).sum()
+    found = idata.posterior["w"]
+    assert (np.abs(found) < 1).all()
+    for power in (1, 2):
+        moment = found**power
+        assert abs(float(moment.mean()) - p @ grid**power) < Z * float(az.mcse(moment))
