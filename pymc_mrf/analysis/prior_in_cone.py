@@ -286,7 +286,7 @@ def _free_diagonals(nodes: list, model: Any) -> list:
     from pymc_mrf.distributions.symbolic_tables import strip_views
     from pymc_mrf.steps.common.expressions import children
 
-    found = {}
+    found: dict = {}
     for node in nodes:
         rv = strip_views(of_cone(node)[1])
         is_own = rv in model.free_RVs and rv.ndim == 1 and rv.owner.op.ndim_supp == 0

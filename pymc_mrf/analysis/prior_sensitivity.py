@@ -145,7 +145,7 @@ def prior_sensitivity(
             told["inclusion_mcse"][i, j] = error
             prior_odds: Any = q / (1.0 - q)
             if within is not None:
-                prior_odds = _odds_in_cone(*within, q, j)
+                prior_odds = _odds_in_cone(within, q, j)
             with np.errstate(divide="ignore"):
                 told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
@@ -189,8 +189,9 @@ def _draws_in_cone(model: Any, rv: Any, beta: Any, densities: Any) -> tuple | No
     return draws != 0.0, np.array([f(row) for row in draws])
 
 
-def _odds_in_cone(present: np.ndarray, log_density: np.ndarray, q: float, j: int) -> Any:
+def _odds_in_cone(within: tuple, q: float, j: int) -> Any:
     """Prior odds (r,) within the cone under another prior, of draws reweighted to it; NaN if few remain."""
+    present, log_density = within
     n_in, r = present.sum(axis=1), present.shape[1]
     log_weight = n_in * np.log(q) + (r - n_in) * np.log1p(-q) + log_density[:, 1 + j] - log_density[:, 0]
     weight = np.exp(log_weight - log_weight.max())

@@ -162,6 +162,7 @@ def test_bayes_factors_know_the_prior_within_the_cone(fit):
         error = np.hypot(0.02, float(az.mcse((n_edges == k).astype(float))))
         assert abs(share - float((n_edges == k).mean())) < Z * error
     found = pmrf.prior_sensitivity(idata, "weight", model=model, prior_inclusion=[0.5], slab_scale=[1.0])
+    # of 1,000 draws from the prior
     again = found.inclusion / (1 - found.inclusion) / found.bayes_factor
     np.testing.assert_allclose(
         (again / (1 + again)).values[0, 0][known], p[known], atol=Z * 0.016
