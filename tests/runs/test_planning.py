@@ -215,7 +215,6 @@ def test_a_study_of_measurements(rng):
 @pytest.mark.parametrize(
     ("truth", "prior", "error", "message"),
     [
-        (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), None, ValueError, "prior_inclusion is missing"),
         (pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH), 1.0, ValueError, "strictly between 0 and 1"),
         (
             pmrf.GaussianMRF.dist(0.1, 1.0, graph=GRAPH),
