@@ -16,7 +16,7 @@ together: of normal tables some one in a thousand, and fewer where the distance 
 
 LEAST_DISTANCE = 0.04
 """Distance of distribution functions below which nothing is told, however many rows there are: that of
-Student's t with 5 degrees of freedom is .038, with 3 .087, of a normal variable with a fifth at a floor .126."""
+Student's t with 5 degrees of freedom is .038, with 3 .087, of a normal variable, a fifth at a floor, .126."""
 
 AT_ONE_VALUE = (
     0.1  # share of rows with the smallest or largest value from which it is an end of the scale
