@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.kernels.cone import Terms, walk
+from pymc_mrf.kernels.cone import ConeTerms, walk
 
 THIN = 5  # sweeps for each draw
 MOST_STEPS = 20  # of stepping out to each side
@@ -170,13 +170,13 @@ def _node_of(name: str, nodes: list, model: Any) -> Any:
     return next(node for node in nodes if node is field_node(model[name]))
 
 
-def _terms(of_entries: list[list[tuple]]) -> Terms:
+def _terms(of_entries: list[list[tuple]]) -> ConeTerms:
     """Arrange the terms (block, row, column, factor) of each entry for the kernels."""
     first = np.cumsum([0, *map(len, of_entries)])
     rows = [term for terms in of_entries for term in terms]
     columns = list(zip(*rows, strict=True)) if rows else [()] * 4
     block, u, v = (np.array(column, dtype=np.int64) for column in columns[:3])
-    return Terms(first, block, u, v, np.array(columns[3], dtype=np.float64))
+    return ConeTerms(first, block, u, v, np.array(columns[3], dtype=np.float64))
 
 
 def _forward(rv: Any, model: Any) -> Any:

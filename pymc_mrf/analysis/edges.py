@@ -47,8 +47,9 @@ def edge_inclusion(
         A vector whose exact zeros are absent edges, such as a `SpikeAndSlab`.
     model : pymc.Model, optional
         The model that was sampled, from which the prior probability that an edge exists is taken: `p` of
-        its `SpikeAndSlab`, or if that is random, its prior mean. By default the model of the context,
-        if there is one and it has this `SpikeAndSlab`.
+        its `SpikeAndSlab`, or if that is random, its prior mean; between measurements the probability among
+        positive definite precisions, found by simulation once for each prior. By default the model of the
+        context, if there is one and it has this `SpikeAndSlab`.
     prior_inclusion : float, array_like or xarray.DataArray, optional
         Prior probability, strictly between 0 and 1, in place of that of the model: one number or
         one per edge.

@@ -8,6 +8,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import check_model
 from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
+from pymc_mrf.analysis.normality import normality_findings
 from pymc_mrf.analysis.path_checks import path_findings
 from pymc_mrf.analysis.sample_checks import sample_findings
 
@@ -29,6 +30,7 @@ def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
         sample_findings,
         log_likelihood_findings,
         zero_findings,
+        normality_findings,
     )
     return [finding for check in checks for finding in check(idata, model, group)]
 

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.edges import unseen
 from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
-from pymc_mrf.analysis.prior_in_cone import is_cut
+from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -84,6 +84,10 @@ def prior_sensitivity(
     Effective draws are counted among those that exist: they do not tell of structures that no draw has.
     Sample again where much depends on it.
 
+    Of measurements the prior odds of an edge under another prior are those within the cone of positive
+    definite precisions, by draws from the prior that are reweighted likewise; Bayes factors are NaN where
+    fewer than 100 effective ones remain.
+
     A Beta variable with fixed parameters that is the probability of all edges, and of nothing else, is
     integrated out. Other random probabilities are those of the draws. These vary little about what the edges
     say, so that the few that are far off get most of the weight: few effective draws remain, and the errors
@@ -119,18 +123,17 @@ def prior_sensitivity(
     draws = [sampled_vector(idata, name, group) for name in names]
     remedy = "sample again with the other priors, and compare by pymc_mrf.summarize_edges"
     rvs = [spike_and_slab(model, values, remedy) for values in draws]
-    if any(is_cut(rv, model) for rv in rvs):
-        raise ValueError(
-            f"{var_name} is the weight of fields whose precision is positive definite, so that under every "
-            f"prior edges have other prior probabilities, each to be simulated: {remedy}"
-        )
     betas = [own_beta(model, rv) for rv in rvs]
     old: Any = 0.0
     new: Any = 0.0
     for rv, beta in zip(rvs, betas, strict=True):
         of_old, of_new = _log_densities(rv, scales, beta is None)
         old, new = old + of_old, new + of_new
-    found, _ = values_at_draws(pt.concatenate([old[None], new]), idata, model, group)
+    densities = pt.concatenate([old[None], new])
+    within = (
+        _draws_in_cone(model, rvs, betas, densities) if any(is_cut(rv, model) for rv in rvs) else None
+    )
+    found, _ = values_at_draws(densities, idata, model, group)
     log_density = np.array(list(found))  # (n, 1 + scales)
     of_vectors = [
         (values.values != 0.0).reshape(len(log_density), -1)[:, rv.owner.op.heads]
@@ -165,7 +168,9 @@ def prior_sensitivity(
             influence = (weight / weight.mean())[:, None] * (present - found)
             error = errors_of_means(influence.reshape(*draws[0].shape[:2], r))
             told["inclusion_mcse"][i, j] = error
-            prior_odds = q / (1.0 - q)
+            prior_odds: Any = q / (1.0 - q)
+            if within is not None:
+                prior_odds = _odds_in_cone(within, q, j)
             with np.errstate(divide="ignore"):
                 told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
@@ -212,6 +217,45 @@ def _edges_of(values: xr.DataArray, op: Any) -> tuple[str, Any]:
         return dim, labels
     own = None if labels is None else [OF_BLOCK.sub("", str(label)) for label in labels[op.heads]]
     return "edge", own
+
+
+def _draws_in_cone(model: Any, rvs: list, betas: list, densities: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Presence of entries (n, r) in prior draws of a `SpikeAndSlab` within the cone, and their `densities`.
+
+    Raises
+    ------
+    ValueError
+        If there are several, if it is the weight of a mixed field, or if its prior depends on other random
+        variables.
+    """
+    import pytensor
+    from pytensor.graph.replace import graph_replace
+    from pytensor.graph.traversal import ancestors
+
+    rv, x = rvs[0], rvs[0].type()
+    of_draw = graph_replace(densities, {rv: x}, strict=False)
+    is_random = betas[0] is not None or any(v in model.basic_RVs for v in ancestors([of_draw]))
+    draws = None if len(rvs) > 1 or is_random else cone_prior(model, rv).draws.reshape(-1, rv.owner.op.n)
+    if draws is None or np.isnan(draws).any():
+        raise ValueError(
+            f"{rv.name} is the weight of a field of measurements whose precision must be positive definite, "
+            "and prior probabilities of edges under other priors are known there for a GaussianMRF without "
+            "groups whose prior has fixed numbers only: sample again with the other priors, and compare by "
+            "pymc_mrf.summarize_edges"
+        )
+    f = pytensor.function([x], of_draw)
+    return draws != 0.0, np.array([f(row) for row in draws])
+
+
+def _odds_in_cone(within: tuple, q: float, j: int) -> Any:
+    """Prior odds (r,) within the cone under another prior, of draws reweighted to it; NaN if few remain."""
+    present, log_density = within
+    n_in, r = present.sum(axis=1), present.shape[1]
+    log_weight = n_in * np.log(q) + (r - n_in) * np.log1p(-q) + log_density[:, 1 + j] - log_density[:, 0]
+    weight = np.exp(log_weight - log_weight.max())
+    if weight.sum() ** 2 / (weight**2).sum() < MIN_EFFECTIVE:
+        return np.full(r, np.nan)
+    return (weight @ present) / (weight @ ~present)
 
 
 def _vector(value: Any, name: str) -> np.ndarray:

@@ -9,6 +9,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.symbolic_tables import strip_views
+from pymc_mrf.fields.dependence import dependent_columns, told_of
 from pymc_mrf.graph.lagged import LaggedGraph
 
 FEWEST_ROWS = 10  # in fewer, a column is constant by chance
@@ -20,6 +21,7 @@ def warn_of_columns(node, x: np.ma.MaskedArray, name: str) -> None:
     if node.op.family.node_parameter is not None:
         if _has_own_parameters(node, node.op.dist_params(node)[:1]):
             _warn_of_twins(node, x.reshape(-1, x.shape[-1]), name)
+            _warn_of_sums(node, x.reshape(-1, x.shape[-1]), name)
 
 
 def warn_of_states(node, x: np.ma.MaskedArray, name: str) -> None:
@@ -107,8 +109,13 @@ def _has_own_parameters(node, parameters: list) -> bool:
 
     Those that nodes or edges share are finite whatever a column is.
     """
-    model, graph = pm.modelcontext(None), node.op.graph
-    fewest = min(graph.n_nodes, graph.n_edges)
+    graph = node.op.graph
+    return has_own_entries(parameters, min(graph.n_nodes, graph.n_edges))
+
+
+def has_own_entries(parameters: list, fewest: int) -> bool:
+    """Whether a free variable behind symbolic parameters has `fewest` entries or more."""
+    model = pm.modelcontext(None)
     reached = set(ancestors(model.replace_rvs_by_values(parameters)))
     shapes = [rv.type.shape for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
     return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
@@ -168,6 +175,25 @@ def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
                 f"{family.edge_parameter} of such an edge finite; leave one of the two nodes out, or give "
                 "the prior some thought"
             )
+
+
+def _warn_of_sums(node, rows: np.ma.MaskedArray, name: str) -> None:
+    """Warn of nodes whose numbers in `rows` (n, d) are sums of those of others, as a sum score of items.
+
+    The likelihood grows for ever as such a sum becomes certain, which weights of its square make it.
+    """
+    family, graph = node.op.family, node.op.graph
+    if len(rows) < FEWEST_ROWS or family.has_blocks or family.node_parameter is None:
+        return
+    values = rows.filled(family.states[0]).astype(np.float64)
+    found = dependent_columns(values, np.ma.getmaskarray(rows), graph.nodes)
+    found = [columns for columns in found if len(columns) > 2]  # others are twins
+    if found:
+        warn_user(
+            f"{name}: {told_of(found)}, in all complete rows: only the priors keep the weights among such "
+            "nodes finite, and their edges are there whatever else the data say; leave one node of each such "
+            "set out"
+        )
 
 
 def _warn_of_unseen_states(

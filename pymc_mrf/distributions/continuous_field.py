@@ -8,6 +8,7 @@ from pymc.distributions.distribution import Continuous
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_labels, numeric_array, warn_user
+from pymc_mrf.distributions.column_warnings import has_own_entries
 from pymc_mrf.distributions.field import (
     RegisteredField,
     latent_if_all_missing,
@@ -15,9 +16,10 @@ from pymc_mrf.distributions.field import (
     registered_node,
 )
 from pymc_mrf.distributions.field_parameters import check_dims, check_rows
+from pymc_mrf.fields.dependence import told_of
 
-Check = Callable[..., list[tuple[Any, Any]]]
-"""Refuses values (n, d) and missing cells that a field cannot have; pairs of nodes that are multiples."""
+Check = Callable[..., list[list[Any]]]
+"""Refuses values (n, d) and missing cells that a field cannot have; sets of nodes that are dependent."""
 
 
 class ContinuousField(RegisteredField, Continuous):
@@ -42,10 +44,11 @@ def measured_values(observed: Any, n_nodes: int, check: Check, name: str) -> np.
     is_missing = np.isnan(values) | np.ma.getmask(observed)
     values = np.where(is_missing, 0.0, values)
     rows, gaps = values.reshape(-1, n_nodes), is_missing.reshape(-1, n_nodes)
-    for u, v in check(rows, gaps, name=f"{name}: observed")[:1]:
+    if dependent := check(rows, gaps, name=f"{name}: observed"):
         warn_user(
-            f"{name}: {v} is a multiple of {u}, up to a constant, in all rows: only the priors keep the "
-            "precision of such nodes finite; leave one of the two out"
+            f"{name}: {told_of(dependent)}, in all complete rows: only the priors keep the precision of such "
+            "nodes finite, and edges among them are there whatever else the data say; leave one node of each "
+            "such set out"
         )
     return np.ma.masked_array(values, is_missing) if is_missing.any() else values
 
@@ -77,3 +80,8 @@ def check_diagonal(diagonal: Any) -> None:
             f"diagonal must be positive, one over a variance, but has the value "
             f"{numbers[numbers <= 0].flat[0]:g}: give positive numbers, or a positive prior such as pm.Gamma"
         )
+
+
+def needs_spread(diagonal: Any, n_measured: int) -> bool:
+    """Whether the data of each measurement have to tell its entry of the diagonal of the precision."""
+    return isinstance(diagonal, Variable) and has_own_entries([diagonal], max(n_measured, 1))

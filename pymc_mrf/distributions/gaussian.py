@@ -6,6 +6,7 @@ from pymc_mrf.distributions.continuous_field import (
     ContinuousField,
     check_diagonal,
     measured_values,
+    needs_spread,
     positive_scale,
 )
 from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
@@ -69,7 +70,7 @@ class GaussianMRF(ContinuousField):
     Warns
     -----
     UserWarning
-        If a column is a multiple of another one, up to a constant, in more complete rows than there are
+        If columns are linearly dependent, as a total beside its items, in more complete rows than there are
         nodes.
 
     Notes
@@ -123,7 +124,9 @@ class GaussianMRF(ContinuousField):
         if as_table(observed) is not None:
             kwargs.setdefault("record", record)
         observed = read_observed(observed, record.read, name, columns=columns, weights=weights)
-        check = partial(check_measurements, nodes=graph.nodes)
+        diagonal = args[1] if len(args) > 1 else kwargs.get("diagonal")
+        own = needs_spread(diagonal, graph.n_nodes)
+        check = partial(check_measurements, nodes=graph.nodes, needs_spread=own)
         x = None if observed is None else measured_values(observed, graph.n_nodes, check, name)
         return super().__new__(cls, name, *args, graph=graph, observed=observed, x=x, **kwargs)
 

@@ -13,6 +13,7 @@ from pymc_mrf.distributions.continuous_field import (
     ContinuousField,
     check_diagonal,
     measured_values,
+    needs_spread,
     positive_scale,
 )
 from pymc_mrf.distributions.field import (
@@ -148,7 +149,10 @@ class MixedMRF(ContinuousField):
         observed = read_observed(observed, kinds.read, name, columns=columns, weights=weights)
         x = None
         if observed is not None:
-            x = measured_values(observed, graph.n_nodes, partial(check_mixed, kinds=kinds), name)
+            diagonal = args[2] if len(args) > 2 else kwargs.get("diagonal")
+            own = needs_spread(diagonal, len(kinds.measurements))
+            check = partial(check_mixed, kinds=kinds, needs_spread=own)
+            x = measured_values(observed, graph.n_nodes, check, name)
             kwargs["data"] = x
         rv = super().__new__(
             cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated, warn_user
+from pymc_mrf.fields.dependence import dependent_columns
 from pymc_mrf.fields.family import Family, contrasts
 from pymc_mrf.fields.gaussian import check_measurements, measurements
 from pymc_mrf.fields.missing_codes import NOT_MEASURED, missing_code
@@ -410,12 +411,38 @@ def kinds_of_answers(
 
 
 def check_mixed(
-    values: np.ndarray, is_missing: np.ndarray, kinds: ColumnKinds, name: str
-) -> list[tuple[Any, Any]]:
+    values: np.ndarray,
+    is_missing: np.ndarray,
+    kinds: ColumnKinds,
+    name: str,
+    *,
+    needs_spread: bool = True,
+) -> list[list[Any]]:
     """Refuse cells that are no states of their columns, and measurements that have no precision.
 
-    For arguments, results and errors see `pymc_mrf.fields.gaussian.check_measurements`.
+    Parameters
+    ----------
+    values : (n, d) array
+    is_missing : (n, d) bool array
+    kinds : ColumnKinds
+    name : str
+        Of the argument, for messages.
+
+    Returns
+    -------
+    list of lists of names
+        The `dependent_columns` among measurements and answers with an order, if one of them is measured.
+
+    Raises
+    ------
+    ValueError
+        That names the first such cell.
     """
     kinds.check_states(values, is_missing, name)
     m = kinds.measurements
-    return check_measurements(values[:, m], is_missing[:, m], [kinds.names[i] for i in m], name)
+    measured = [kinds.names[i] for i in m]
+    check_measurements(values[:, m], is_missing[:, m], measured, name, needs_spread=needs_spread)
+    places = [i for i in kinds.answers if kinds.kinds[i] != "nominal"] + list(m)  # measurements last
+    names = [kinds.names[i] for i in places]
+    found = dependent_columns(values[:, places], is_missing[:, places], names)
+    return [columns for columns in found if {kinds.names[i] for i in m}.intersection(columns)]

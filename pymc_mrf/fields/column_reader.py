@@ -116,7 +116,12 @@ def find_columns(
     """
     check_names(table, "table")
     name = "measurement" if kind == "continuous" else "item"
-    places, said = _places_of(name, table, columns, others, lambda column: _why_not(column, kind))
+
+    def why_not(column: Column) -> str:
+        # an empty column of measurements has no spread, and is refused as a constant one is
+        return "" if kind == "continuous" and not column.present() else _why_not(column, kind)
+
+    places, said = _places_of(name, table, columns, others, why_not)
     names, d = [table.names[k] for k in places], len(places)
     found = [table.column(k) for k in places]
     if isinstance(n_states, Sequence | np.ndarray):

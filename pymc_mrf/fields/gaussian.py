@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import first_cell
+from pymc_mrf.fields.dependence import dependent_columns
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Column, column_numbers
+
+ROUNDING = 64 * float(
+    np.finfo(np.float64).eps
+)  # of the size of its numbers, up to which a column is constant
 
 GAUSSIAN = Family("gaussian", (), "weight", "diagonal", title="GaussianMRF")
 """A field without states: its log density is quadratic, -x' K x / 2 with K_uv = -weight, K_uu = diagonal."""
@@ -45,20 +50,23 @@ def why_no_measurement(column: Column) -> str:
 
 
 def check_measurements(
-    values: np.ndarray, is_missing: np.ndarray, nodes: Sequence, name: str
-) -> list[tuple[Any, Any]]:
+    values: np.ndarray, is_missing: np.ndarray, nodes: Sequence, name: str, *, needs_spread: bool = True
+) -> list[list[Any]]:
     """Refuse measurements (n, d) of which a Gaussian field can have no precision.
+
+    `needs_spread` is False where nodes share the diagonal of the precision or it is given, so that a node
+    that is seen once, or never, is one like the others.
 
     Returns
     -------
-    list of pairs of nodes
-        Whose columns are multiples of each other, up to a constant, so that only the prior keeps the
-        precision of their nodes finite.
+    list of lists of nodes
+        The `dependent_columns`: only the prior keeps the precision of such nodes finite.
 
     Raises
     ------
     ValueError
-        If a cell is infinite, or a node has the same value in all rows, of which there are two or more.
+        If a cell is infinite, a node has the same value, up to rounding, in all of two or more rows, or,
+        where spread is needed, a node has no value or one, as in a table of one row.
     """
     wrong = ~np.isfinite(values) & ~is_missing
     if wrong.any():
@@ -67,16 +75,34 @@ def check_measurements(
             f"{name} has {values[row, node]} in row {row} of {nodes[node]!r}, and {int(wrong.sum())} such "
             "cells: replace them by finite numbers, or by missing cells if they stand for these"
         )
-    x = np.ma.masked_array(values, is_missing)
-    seen = (~is_missing).sum(axis=0)
-    for i in np.flatnonzero(seen > 1).tolist():
-        if x[:, i].max() == x[:, i].min():
-            raise ValueError(
-                f"{name}: {nodes[i]!r} is {x[:, i].max():g} in all rows, of which its precision would be "
-                "infinite: leave this node out of the graph, and its column out of the data"
-            )
-    complete = x[~is_missing.any(axis=1)].data
-    if len(complete) <= max(2, len(nodes)):
-        return []
-    C = np.triu(np.corrcoef(complete, rowvar=False), 1) if len(nodes) > 1 else np.zeros((1, 1))
-    return [(nodes[i], nodes[j]) for i, j in np.argwhere(np.abs(C) > 1.0 - 1e-10).tolist()]
+    if not is_missing.all():  # else it is hidden
+        _check_spread(values, is_missing, nodes, name, needs_spread)
+    return dependent_columns(values, is_missing, nodes)
+
+
+def _check_spread(
+    values: np.ndarray, is_missing: np.ndarray, nodes: Sequence, name: str, needs_spread: bool
+) -> None:
+    """Refuse columns of `values` (n, d) that have no standard deviation."""
+    if needs_spread and len(values) == 1:
+        raise ValueError(
+            f"{name} has one row, which tells no precision of {nodes[0]!r} or any other node: give more "
+            "rows, or a diagonal that nodes share"
+        )
+    reasons = []
+    for i, node in enumerate(nodes):
+        x = values[~is_missing[:, i], i]
+        if len(x) < 2 and not needs_spread:
+            continue
+        if not len(x):
+            reasons.append(f"{node!r} has no values, which tell its precision")
+        elif len(x) == 1:
+            reasons.append(f"{node!r} has one value, {x[0]:g}, which tells no precision")
+        elif x.max() - x.min() <= ROUNDING * np.abs(x).max():
+            reasons.append(f"{node!r} is {x[0]:g} in all rows, of which its precision would be infinite")
+    if reasons:
+        one = "this node" if len(reasons) == 1 else "these nodes"
+        column = "its column" if len(reasons) == 1 else "their columns"
+        raise ValueError(
+            f"{name}: {'; '.join(reasons)}: leave {one} out of the graph, and {column} out of the data"
+        )

@@ -17,13 +17,13 @@ ILL = 1e-4
 """Changes of the determinant by a smaller factor call for the inverse anew."""
 
 
-class Terms(NamedTuple):
+class ConeTerms(NamedTuple):
     """What entries of vectors are in B precisions (m, m), in different ones for one entry.
 
     Attributes
     ----------
     first : (r + 1,) int64 array
-        Terms first[e] to first[e + 1] are those of entry e.
+        ConeTerms first[e] to first[e + 1] are those of entry e.
     block, u, v : (T,) int64 arrays
         Precision, row and column; of a diagonal u = v.
     factor : (T,) array
@@ -95,7 +95,7 @@ def walk(K, S, L, weights, w, of_weights, diagonals, b, of_diagonals, low, high)
     ----------
     K, S, L : (B, m, m), (B, m, m) and (m, m) arrays, m at least 2
         The precisions, room for their inverses, and scratch.
-    weights, diagonals : Terms
+    weights, diagonals : ConeTerms
     w, b : (r,) and (q,) arrays
         Present values.
     of_weights, of_diagonals : (n, r) and (n, q) arrays

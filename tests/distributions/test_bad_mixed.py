@@ -82,7 +82,7 @@ def test_bad_data(name):
 
 def test_columns_that_say_little():
     with pytest.warns(
-        UserWarning, match="x: income is a multiple of age, up to a constant, in all rows"
+        UserWarning, match="x: income is a multiple of age, up to a constant, in all complete rows"
     ):
         declare(column(3, 2 * X[:, 1] + 1))
     with pytest.warns(UserWarning, match="x never changes at sex: only the priors keep the parameters"):
@@ -264,3 +264,27 @@ def test_other_models_of_pymc():
         step = pmrf.EdgeGibbs([w])
     point, _ = step.step({"w": np.zeros(P)})
     assert np.isfinite(point["w"]).all()
+
+
+def test_measurements_without_spread_and_that_others_determine(rng):
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(sex=[0, 1] * 20)
+    empty, once = frame.assign(c=np.nan), frame.assign(c=frame.c.where(frame.index == 0))
+    kinds = pmrf.column_kinds(frame, {"sex": "ordinal"})
+    graph = pmrf.graphs.complete(kinds.names)
+
+    def field(table):
+        with pm.Model():
+            diagonal = pm.Gamma("diagonal", 2, 1, shape=3)
+            return pmrf.MixedMRF("x", 0.0, 0.0, diagonal, graph=graph, kinds=kinds, observed=table)
+
+    for table, message in (
+        (empty, "'c' has no values"), (once, "'c' has one value"), (frame[:1], "has one row, which"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            field(table)
+        with pytest.raises(ValueError, match=message):
+            pmrf.network_model(table, kind=kinds)
+    total = frame.assign(c=(frame.a + frame.b).round(2))
+    with pytest.warns(UserWarning, match="x: c is a sum of multiples of a and b, up to a constant"):
+        pmrf.network_model(total, kind=kinds)
+    pmrf.network_model(frame, kind=kinds)

@@ -280,3 +280,32 @@ def test_infinite_and_constant_columns_of_several_kinds():
     ):
         with pytest.raises(ValueError, match=message):
             pmrf.network_model(table, kind=kinds)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda table: table.to_numpy()])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.assign(age=np.nan), "holds no values: drop it"),
+        (lambda t: t.assign(age=t.age.where(t.index == 0)), "has one value, "),
+        (lambda t: t.assign(age=3.0), "is 3 in all rows"),
+        (lambda t: t[:1], "table has one row, which tells no precision"),
+    ],
+)
+def test_measurements_without_spread_are_refused(make, change, message):
+    with pytest.raises(ValueError, match=message):
+        pmrf.network_model(make(change(TABLE)), kind="continuous")
+
+
+def test_empty_items_are_left_out_by_name():
+    items = pd.DataFrame(RNG.integers(3, size=(30, 3)), columns=list("abc")).assign(d=np.nan)
+    for kind in ("ordinal", "nominal"):
+        with pytest.warns(UserWarning, match="left out as no items: 'd' [(]no values: drop it"):
+            assert pmrf.network_model(items, kind=kind).coords["node"] == ("a", "b", "c")
+
+
+def test_shares_are_warned_of():
+    shares = pd.DataFrame(RNG.dirichlet([2, 3, 4], 60), columns=["work", "home", "sleep"])
+    with pytest.warns(UserWarning, match="x: sleep is a sum of multiples of work and home, up to"):
+        pmrf.network_model(shares, kind="continuous")
+    pmrf.network_model(shares[["work", "home"]], kind="continuous")
