@@ -92,7 +92,7 @@ def test_single_column():
     ("arguments", "message"),
     [
         (dict(x=[0, 1]), "x must be a matrix"),
-        (dict(x=np.zeros((0, 3))), "at least one observation"),
+        (dict(x=np.zeros((0, 3))), "at least two observations"),
         (dict(x=[[0.0, np.nan]]), r"x\[0, 1\] is nan"),
         (dict(x=[["a", "b"]]), "numeric"),
         (dict(x=np.ma.masked_invalid([[0.0, np.nan]])), "masked"),

@@ -12,9 +12,9 @@ def test_columns_and_their_labels():
     assert x.shape == (2, 2) and labels == [0, 1]
     assert read_columns([[0, 1]], "ab", 1)[1] == ["a", "b"]
     for bad, message in [
-        ([[0], [1]], "at least one observation by at least 2 nodes"),
+        ([[0], [1]], "at least two observations by at least 2 nodes"),
         ([0, 1], "at least 2 nodes"),
-        (np.zeros((0, 3)), "at least one observation"),
+        (np.zeros((0, 3)), "at least two observations"),
         (np.ma.masked_equal([[0, 1]], 1), "masked cells"),
     ]:
         with pytest.raises(ValueError, match=message):
