@@ -30,9 +30,17 @@ from examples._report import SILENT, parse_sizes, table, write_fragment
 N_ROWS, N_NEW = 60, 6
 WORDS = ("agree", "doubt", "never")  # answers 0, 1, 2, in the order of the alphabet
 ITEMS, SCALES = ["q1", "q2", "q3"], ["s1", "s2"]
-COLUMNS = {"binary": ITEMS, "ordinal": ITEMS, "nominal": ITEMS, "continuous": [*SCALES, "s3"], "mixed": ["q1", "q2", *SCALES]}
+COLUMNS = {
+    "binary": ITEMS,
+    "ordinal": ITEMS,
+    "nominal": ITEMS,
+    "continuous": [*SCALES, "s3"],
+    "mixed": ["q1", "q2", *SCALES],
+}
 NOMINAL = {"binary": [], "ordinal": [], "nominal": ITEMS, "continuous": [], "mixed": ["q2"]}
-REMEDY = re.compile(r"\b(give|say|drop|leave|recode|mask|name|rename|transpose|pass|make|tell|turn|set|use|declare|sample)\b")
+REMEDY = re.compile(
+    r"\b(give|say|drop|leave|recode|mask|name|rename|transpose|pass|make|tell|turn|set|use|declare|sample)\b"
+)
 
 
 def answers(rng: np.random.Generator, n_rows: int, kind: str) -> pd.DataFrame:
@@ -142,11 +150,27 @@ ODDITIES = (
         n_states=4,
         column="q1",
     ),
-    Oddity("units of 1e9", ("continuous", "mixed"), _each(lambda c: c * 2.0**30, _is_scale), unit=2.0**30),
-    Oddity("units of 1e-9", ("continuous", "mixed"), _each(lambda c: c * 2.0**-30, _is_scale), unit=2.0**-30),
+    Oddity(
+        "units of 1e9", ("continuous", "mixed"), _each(lambda c: c * 2.0**30, _is_scale), unit=2.0**30
+    ),
+    Oddity(
+        "units of 1e-9", ("continuous", "mixed"), _each(lambda c: c * 2.0**-30, _is_scale), unit=2.0**-30
+    ),
     Oddity("-999", ALL, _first(-999)),
-    Oddity("one row", ALL, lambda rows, kind: rows.iloc[:1], plain_rows=lambda rows: rows.iloc[:1] if "q2" in rows and "s1" in rows else rows.iloc[:1].to_numpy()),
-    Oddity("an empty column", ALL, _empty, plain_rows=lambda rows: rows.assign(**{rows.columns[0]: np.nan}).to_numpy()),
+    Oddity(
+        "one row",
+        ALL,
+        lambda rows, kind: rows.iloc[:1],
+        plain_rows=lambda rows: (
+            rows.iloc[:1] if "q2" in rows and "s1" in rows else rows.iloc[:1].to_numpy()
+        ),
+    ),
+    Oddity(
+        "an empty column",
+        ALL,
+        _empty,
+        plain_rows=lambda rows: rows.assign(**{rows.columns[0]: np.nan}).to_numpy(),
+    ),
 )
 
 
@@ -175,7 +199,9 @@ class Run:
         """What `column_kinds` finds, where the table is mixed."""
         if self.kind != "mixed":
             return self.kind
-        n_states = {"q1": self.oddity.n_states} if self.oddity.n_states != 3 and not self.is_odd else None
+        n_states = (
+            {"q1": self.oddity.n_states} if self.oddity.n_states != 3 and not self.is_odd else None
+        )
         return pmrf.column_kinds(self.table, GIVEN, n_states=n_states)
 
     def n_states(self) -> list[int]:
@@ -196,9 +222,7 @@ class Run:
         with model:
             idata = pm.sample(draws, tune=draws, chains=2, random_seed=1, **SILENT)
             idata.update(
-                pm.sample_posterior_predictive(
-                    idata, var_names=["x"], random_seed=2, progressbar=False
-                )
+                pm.sample_posterior_predictive(idata, var_names=["x"], random_seed=2, progressbar=False)
             )
         return replace(self, model=model, idata=idata)
 
@@ -215,7 +239,9 @@ def _in_units(run: Run, found: Any) -> Any:
     return found
 
 
-def _of_items(function: Callable[[Run], Any], *kinds: str) -> tuple[Callable[[Run], Any], tuple[str, ...]]:
+def _of_items(
+    function: Callable[[Run], Any], *kinds: str
+) -> tuple[Callable[[Run], Any], tuple[str, ...]]:
     return function, kinds or ALL
 
 
@@ -266,24 +292,26 @@ def _items(run: Run) -> Any:
 
 TABLES = {
     "column_kinds": _of_items(_kinds, "binary", "ordinal", "mixed"),
-    "prepare": _of_items(
-        _prepared, "binary", "ordinal"),
+    "prepare": _of_items(_prepared, "binary", "ordinal"),
     "chow_liu": _of_items(
         lambda run: pmrf.chow_liu(run.table, nodes=list(run.table)), "binary", "ordinal", "nominal"
     ),
     "neighborhood_selection": _of_items(
-        lambda run: pmrf.neighborhood_selection(run.table, 2, nodes=list(run.table)), "binary", "continuous"
+        lambda run: pmrf.neighborhood_selection(run.table, 2, nodes=list(run.table)),
+        "binary",
+        "continuous",
     ),
     "fit": _of_items(
-        lambda run: pmrf.fit(
-            run.table, _complete(run), "pseudo", "ordinal", n_states=STATES[run.kind]
-        ).parameter,
+        lambda run: (
+            pmrf.fit(run.table, _complete(run), "pseudo", "ordinal", n_states=STATES[run.kind]).parameter
+        ),
         "binary",
         "ordinal",
     ),
     "elasso": _of_items(lambda run: pmrf.elasso(run.table, _complete(run)).edges, "binary"),
     "l1_pseudo_likelihood": _of_items(
-        lambda run: pmrf.l1_pseudo_likelihood(run.table, _complete(run), penalties=[0.1]).parameter, "binary"
+        lambda run: pmrf.l1_pseudo_likelihood(run.table, _complete(run), penalties=[0.1]).parameter,
+        "binary",
     ),
 }
 ROWS = {
@@ -300,15 +328,28 @@ ROWS = {
     ),
     "log_pseudo_likelihood": _of_items(
         lambda run: pmrf.log_pseudo_likelihood(
-            run.rows, run.graph, run.idata, family="ordinal", n_states=STATES[run.kind],
-            var_name="weight", node="threshold", model=run.model,
+            run.rows,
+            run.graph,
+            run.idata,
+            family="ordinal",
+            n_states=STATES[run.kind],
+            var_name="weight",
+            node="threshold",
+            model=run.model,
         ),
         "ordinal",
     ),
     "conditional_log_likelihood": _of_items(
         lambda run: pmrf.conditional_log_likelihood(
-            run.rows, run.graph, run.idata, ["q3"], family="ordinal", n_states=STATES[run.kind],
-            var_name="weight", node="threshold", model=run.model,
+            run.rows,
+            run.graph,
+            run.idata,
+            ["q3"],
+            family="ordinal",
+            n_states=STATES[run.kind],
+            var_name="weight",
+            node="threshold",
+            model=run.model,
         ),
         "ordinal",
     ),
@@ -317,7 +358,9 @@ ROWS = {
 
 def _blocks(run: Run) -> dict[str, Any]:
     """How the functions of edges are told the entries of tables of parameters."""
-    return {"n_states": run.kinds if run.kind == "mixed" else run.n_states()} if NOMINAL[run.kind] else {}
+    return (
+        {"n_states": run.kinds if run.kind == "mixed" else run.n_states()} if NOMINAL[run.kind] else {}
+    )
 
 
 def _result(name: str, **options: Any) -> Callable[[Run], Any]:
@@ -348,7 +391,9 @@ RESULTS = {
     ),
     "edge_density": _of_items(lambda run: pmrf.edge_density(run.idata, "weight")),
     "edge_strength": _of_items(
-        lambda run: pmrf.edge_strength(run.idata, "weight", graph=run.graph, **_blocks(run)), "nominal", "mixed"
+        lambda run: pmrf.edge_strength(run.idata, "weight", graph=run.graph, **_blocks(run)),
+        "nominal",
+        "mixed",
     ),
     "edge_table": _of_items(
         lambda run: pmrf.edge_table(run.idata, "weight", ("q1", "q2"), graph=run.graph, **_blocks(run)),
@@ -356,7 +401,9 @@ RESULTS = {
         "mixed",
     ),
     "plot_edge_table": _of_items(
-        lambda run: pmrf.plot_edge_table(run.idata, "weight", ("q1", "q2"), graph=run.graph, **_blocks(run)),
+        lambda run: pmrf.plot_edge_table(
+            run.idata, "weight", ("q1", "q2"), graph=run.graph, **_blocks(run)
+        ),
         "nominal",
         "mixed",
     ),
@@ -389,13 +436,19 @@ RESULTS = {
     "original_units": _of_items(_original, "continuous"),
     "partial_correlations": _of_items(
         lambda run: pmrf.partial_correlations(
-            run.idata, "weight", "diagonal", run.graph, **({"kinds": run.kinds} if run.kind == "mixed" else {})
+            run.idata,
+            "weight",
+            "diagonal",
+            run.graph,
+            **({"kinds": run.kinds} if run.kind == "mixed" else {}),
         ),
         "continuous",
         "mixed",
     ),
     "edge_agreement": _of_items(
-        lambda run: pmrf.edge_agreement(run.idata, "x", graph=run.graph, model=run.model), "ordinal", "nominal"
+        lambda run: pmrf.edge_agreement(run.idata, "x", graph=run.graph, model=run.model),
+        "ordinal",
+        "nominal",
     ),
     "edge_correlation": _of_items(
         lambda run: pmrf.edge_correlation(
@@ -434,7 +487,11 @@ def normal(value: Any, run: Run) -> list:
             of_states = value["label"] if "label" in value.coords else value["state"]
             words = of_states.broadcast_like(of_nodes).values[(value > 0).any("obs").values]
             own = [[str(label(v)) for v in words]]
-        rest = [np.ravel(value[name].values).astype(str).tolist() for name in ("node", "edge") if name in value.coords]
+        rest = [
+            np.ravel(value[name].values).astype(str).tolist()
+            for name in ("node", "edge")
+            if name in value.coords
+        ]
         return [np.asarray(value), *own, *rest]
     if isinstance(value, xr.Dataset):
         return [part for name in sorted(value) for part in [name, *normal(value[name], run)]]
@@ -498,8 +555,10 @@ def outcome(name: str, function: Callable[[Run], Any], odd: Run, plain: Run) -> 
     expected, before, failed = attempt(function, plain)
     found, said, error = attempt(function, odd)
     plt.close("all")
-    if failed is not None and error is not None and str(failed) == str(error):
-        return "-"  # refused for another reason, as weights of nominal answers, which `edge_strength` reads
+    if failed is not None and str(failed) == str(error):
+        return (
+            "-"  # refused for another reason, as weights of nominal answers, which `edge_strength` reads
+        )
     if failed is not None and error is None:
         return f"WRONG: the plain table is refused: {failed}"
     if error is not None:
@@ -532,11 +591,15 @@ def compare(oddity: Oddity, kind: str, plain: Run, draws: int) -> dict[str, str]
         plain = plain.sampled(draws)
     _, said, error = attempt(Run.declare, odd)
     if error is not None:
-        cells["network_model"] = "refused" if REMEDY.search(str(error)) else f"WRONG: unclear error: {error!r}"
+        cells["network_model"] = (
+            "refused" if REMEDY.search(str(error)) else f"WRONG: unclear error: {error!r}"
+        )
         reader = replace(plain, is_odd=True, rows=odd.rows, table=odd.table)
         functions = ROWS
     else:
-        cells["network_model"] = "warned" if any(c in text for text in said for c in COLUMNS[kind]) else "same"
+        cells["network_model"] = (
+            "warned" if any(c in text for text in said for c in COLUMNS[kind]) else "same"
+        )
         reader, functions = odd.sampled(draws), ROWS | RESULTS
         if list(reader.model.coords["node"]) != COLUMNS[kind]:
             # columns without a value have been left out, with a warning
@@ -560,7 +623,9 @@ def _posterior(model: pm.Model, draws: int) -> Any:
 def grouped(labels: tuple, draws: int) -> Run:
     """Three groups of these names, which have one order when sorted."""
     rng = np.random.default_rng(4)
-    rows = answers(rng, 3 * N_ROWS, "binary").assign(site=np.repeat(np.array(labels, dtype=object), N_ROWS))
+    rows = answers(rng, 3 * N_ROWS, "binary").assign(
+        site=np.repeat(np.array(labels, dtype=object), N_ROWS)
+    )
     oddity = Oddity("three groups", (), lambda rows, kind: rows, dict(zip(labels, "ABC", strict=True)))
     model = pmrf.network_model(rows, groups="site", kind="binary")
     return Run(oddity, "binary", rows, rows, labels[0] != "A", model, _posterior(model, draws))
@@ -597,11 +662,12 @@ GROUPS = {
 def mapped(observed: Any, graph: nx.Graph, weight: Any, is_odd: bool, draws: int) -> Run:
     """One picture of an Ising field, of the couplings `weight`, or one unknown coupling."""
     oddity = Oddity("labels", (), lambda rows, kind: rows)
+    rows = observed if isinstance(observed, pd.Series) else np.atleast_2d(observed)
     with pm.Model(coords=pmrf.coords(graph)) as model:
         weight = pm.Normal("weight", 0, 1) if weight is None else weight
         bias = pm.Normal("bias", 0, 1, dims="node")
         pmrf.Ising("x", weight, bias, graph=graph, observed=observed)
-    return Run(oddity, "map", observed, observed, is_odd, model, _posterior(model, draws))
+    return Run(oddity, "map", observed, rows, is_odd, model, _posterior(model, draws))
 
 
 MAPS = {
@@ -613,7 +679,9 @@ MAPS = {
 }
 
 
-def diary(change: Callable[[pd.DataFrame], pd.DataFrame], oddity: Oddity, is_odd: bool, draws: int) -> Run:
+def diary(
+    change: Callable[[pd.DataFrame], pd.DataFrame], oddity: Oddity, is_odd: bool, draws: int
+) -> Run:
     """Days of four persons, with what a day does to the next."""
     rows = answers(np.random.default_rng(5), 40, "binary")
     graph, person = pmrf.graphs.lagged(list(rows)), np.repeat(np.arange(4), 10)
@@ -624,7 +692,9 @@ def diary(change: Callable[[pd.DataFrame], pd.DataFrame], oddity: Oddity, is_odd
         pmrf.KineticMRF("x", weight, bias, graph=graph, observed=rows, series=person)
     idata = _posterior(model, draws)
     with model:
-        idata.update(pm.sample_posterior_predictive(idata, var_names=["x"], random_seed=2, progressbar=False))
+        idata.update(
+            pm.sample_posterior_predictive(idata, var_names=["x"], random_seed=2, progressbar=False)
+        )
     return Run(oddity, "binary", rows, rows, is_odd, model, idata)
 
 
@@ -708,7 +778,9 @@ def main(argv: list[str] | None = None) -> None:
     """Compare all, and write the fragment."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=12)
-    parser.add_argument("--kinds", nargs="*", choices=[*COLUMNS, "by hand"], default=[*COLUMNS, "by hand"])
+    parser.add_argument(
+        "--kinds", nargs="*", choices=[*COLUMNS, "by hand"], default=[*COLUMNS, "by hand"]
+    )
     args = parse_sizes(parser, argv, draws=12)
     found: dict[str, dict[str, list[str]]] = {}
     for kind in args.kinds:
@@ -720,7 +792,9 @@ def main(argv: list[str] | None = None) -> None:
                     found.setdefault(function, {}).setdefault(name, []).append(cell)
             continue
         rng = np.random.default_rng(1)
-        plain = Run(ODDITIES[0], kind, answers(rng, N_ROWS, kind), answers(rng, N_NEW, kind), is_odd=False)
+        plain = Run(
+            ODDITIES[0], kind, answers(rng, N_ROWS, kind), answers(rng, N_NEW, kind), is_odd=False
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             plain = plain if kind == "binary" else plain.sampled(args.draws)
@@ -730,13 +804,19 @@ def main(argv: list[str] | None = None) -> None:
                     if cell.startswith("WRONG"):
                         print(f"{oddity.name} / {kind} / {name}: {cell[:1500]}", flush=True)
                     found.setdefault(name, {}).setdefault(oddity.name, []).append(cell)
-    wrong = [cell for row in found.values() for cells in row.values() for cell in cells if "WRONG" in cell]
+    wrong = [
+        cell for row in found.values() for cells in row.values() for cell in cells if "WRONG" in cell
+    ]
     if wrong:
-        raise RuntimeError(f"{len(wrong)} functions make something else of an odd table; they are named above")
+        raise RuntimeError(
+            f"{len(wrong)} functions make something else of an odd table; they are named above"
+        )
     names = list(dict.fromkeys(name for row in found.values() for name in row))
     order = [o.name for o in ODDITIES if o.name in names]
     order += [name for name in names if name not in order]
-    rows = [[f"`{name}`", *(_cell(row.get(other, [])) for other in order)] for name, row in found.items()]
+    rows = [
+        [f"`{name}`", *(_cell(row.get(other, [])) for other in order)] for name, row in found.items()
+    ]
     text = table(["", *order], rows)
     text += (
         f"\nTables of {', '.join(args.kinds)} columns, {N_ROWS} rows, further ones of {N_NEW}; {args.draws} draws "

@@ -220,7 +220,7 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
 
 
 def _refuse_missing_codes(x: Any, nodes: Sequence, name: str, columns: Sequence | None) -> list[Column]:
-    """Return the columns of the nodes, refused where a number stands for missing values by all appearances."""
+    """Return the columns of the nodes; refuse a number that seems to stand for missing values."""
     table = as_table(x) or as_row(x)
     if table is None:
         return []

@@ -98,6 +98,14 @@ def test_arrays():
         assert pmrf.column_kinds(table, {1: "ordinal"}).kinds == ("continuous", "ordinal")
 
 
+def test_further_rows_with_codes_of_missing_values_are_told():
+    kinds = pmrf.column_kinds(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [0.5, 1.5, 0.0]}))
+    rows = pd.DataFrame({"a": [1.5, -999.0, 2.5], "b": [0.5, 0.5, 1.0]})
+    for data in (rows, rows.to_numpy()):
+        with pytest.warns(UserWarning, match=r"x: column 'a' has the value -999 .* replace it"):
+            kinds.read_rows(data, "x")
+
+
 def test_objects_are_read_by_their_values():
     table = pd.DataFrame({"a": [1.5, None, 2.5], "b": [0, 1, None]}, dtype=object)
     kinds = pmrf.column_kinds(table, {"b": "ordinal"})
@@ -138,7 +146,7 @@ BAD = {
     "string": (column([1, 2, 3]), "ordinal", "kinds must be a mapping, or a sequence"),
     "negative": (column([-1, 2, 3]), {"x": "ordinal"}, "column 'x' has the code -1: replace it"),
     "halves": (column([0.5, 1, 2]), {"x": "nominal"}, "'x' holds numbers that are not whole, such as 0.5"),
-    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' holds the same value, 0, in every row: drop it"),
+    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' holds the same value, 0, .* drop it"),
     "nothing": (column([np.nan] * 3), None, "column 'x' holds no values: drop it"),
     "truth": (column([True, False, True]), {"x": "continuous"}, "column 'x' holds truth values"),
     "unordered": (
