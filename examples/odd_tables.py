@@ -1,4 +1,4 @@
-"""What every public function makes of an odd table, beside a table that says the same without the oddity.
+"""What every public function makes of an odd table, beside a plain one that says the same.
 
 Codes from 1, texts, categories, labelled rows, units of 1e9 and 1e-9, -999 for a missing value, one row, an
 empty column, three groups and a graph without edges. Models of both tables are sampled with the same seed, and
@@ -188,10 +188,12 @@ class Run:
 
     @property
     def graph(self) -> Any:
+        """Pairs of all nodes."""
         return pmrf.graphs.complete(self.model.coords["node"])
 
     @property
     def unit(self) -> float:
+        """Factor of its measurements."""
         return self.oddity.unit if self.is_odd else 1.0
 
     @property
@@ -211,13 +213,14 @@ class Run:
         return [given if name == "q1" else 3 for name in nodes]
 
     def declare(self) -> pm.Model:
+        """Declare the standard model of the table."""
         options = {}
         if self.kind in ("ordinal", "nominal") and self.oddity.n_states != 3 and not self.is_odd:
             options["n_states"] = self.n_states()
         return pmrf.network_model(self.table, kind=self.kinds, **options)
 
     def sampled(self, draws: int) -> "Run":
-        """The same with a model and its draws."""
+        """Add a model and its draws."""
         model = self.declare()
         with model:
             idata = pm.sample(draws, tune=draws, chains=2, random_seed=1, **SILENT)
@@ -278,16 +281,6 @@ def _scores(run: Run) -> pd.DataFrame:
         found["rmse"] /= run.unit
         found.loc[measured, "log_score"] += np.log(run.unit)
     return found
-
-
-def _states(run: Run) -> Any:
-    found = _predicted(run)
-    return found["probability"] if isinstance(found, xr.Dataset) else found
-
-
-def _items(run: Run) -> Any:
-    """The rows whose states are predicted: all columns, as `predict_nodes` took them."""
-    return run.rows
 
 
 TABLES = {
@@ -502,7 +495,9 @@ def normal(value: Any, run: Run) -> list:
         ]
         return [list(map(str, value.index)), list(map(str, value)), *columns]
     if isinstance(value, nx.Graph):
-        return [list(map(str, value.nodes)), sorted(map(str, value.edges(data=True)))]
+        edges = sorted(value.edges(data=True), key=lambda edge: tuple(map(str, edge[:2])))
+        numbers = [list(data.values()) for *_, data in edges]
+        return [list(map(str, value.nodes)), [str(edge[:2]) for edge in edges], np.array(numbers)]
     if isinstance(value, dict):
         return [part for name in value for part in [name, *normal(value[name], run)]]
     if isinstance(value, list):
@@ -514,6 +509,8 @@ def normal(value: Any, run: Run) -> list:
             lambda found: f"{found[1]},{by_text.get(found[2], found[2])}",
             value,
         )
+        # R-hats have ties in their folded ranks, which rounding breaks
+        said = re.sub(r"\d+\.\d+", lambda found: f"{float(found[0]):.1f}", said)
         return [" ".join(said.split())]
     if isinstance(value, np.ndarray):
         return [value]
@@ -540,7 +537,7 @@ def is_same(a: Any, b: Any) -> bool:
 
 
 def attempt(function: Callable[[Run], Any], run: Run) -> tuple[Any, list[str], Exception | None]:
-    """Result, words of warnings and error of a function."""
+    """Return the result, the words of warnings and the error of a function."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -551,7 +548,7 @@ def attempt(function: Callable[[Run], Any], run: Run) -> tuple[Any, list[str], E
 
 
 def outcome(name: str, function: Callable[[Run], Any], odd: Run, plain: Run) -> str:
-    """The cell of a function: same, warned, refused, or what is wrong."""
+    """Return the cell of a function: same, warned, refused, or what is wrong."""
     expected, before, failed = attempt(function, plain)
     found, said, error = attempt(function, odd)
     plt.close("all")
@@ -819,17 +816,17 @@ def main(argv: list[str] | None = None) -> None:
     ]
     text = table(["", *order], rows)
     text += (
-        f"\nTables of {', '.join(args.kinds)} columns, {N_ROWS} rows, further ones of {N_NEW}; {args.draws} draws "
-        "of two chains, of the same seed for both tables. Units are powers of two, so that rounding is the same. "
-        "What is same is equal; warned is equal after a warning that names the column, and of -999 among new "
-        "measurements a warning that says what to do; refused is an error that says what to do. Functions of graphs, groups of parameters, communities, stores and plans take no table, or draws "
-        "alone.\n"
+        f"\nTables of these kinds: {', '.join(args.kinds)}, {N_ROWS} rows, further ones of {N_NEW}; {args.draws} "
+        "draws of two chains, of the same seed for both tables. Units are powers of two, so that rounding is "
+        "the same. What is same is equal; warned is equal after a warning that names the column, or, of -999 "
+        "among further measurements, a warning that says what to do; refused is an error that says what to "
+        "do. Functions of graphs, groups of parameters, communities, stores and plans are left out.\n"
     )
     write_fragment(text, args.output, "odd_tables.md")
 
 
 def _cell(found: list[str]) -> str:
-    """What a function makes of the tables of all kinds that have an oddity."""
+    """Say what a function makes of the tables of all kinds that have an oddity."""
     return ", ".join(sorted(set(found) - {"-"}, key=("same", "warned", "refused").index)) or "-"
 
 

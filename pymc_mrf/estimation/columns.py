@@ -19,7 +19,8 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     Raises
     ------
     TypeError, ValueError
-        If cells are masked, there are fewer than `fewest` columns or two rows, cells are missing, labels do not fit, or a column
+        If cells are masked, there are fewer than `fewest` columns or two rows, cells have no value, labels do not
+        fit, or a column
         of a table has a number that stands for missing values by all appearances.
     """
     if np.ma.is_masked(x):
@@ -39,8 +40,8 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     x = numeric_array(x, "x")
     if x.ndim != 2 or len(x) < 2 or x.shape[1] < fewest:
         raise ValueError(
-            f"x must be a matrix of at least two observations by at least {fewest} nodes, not an array of shape "
-            f"{x.shape}: give more, as these say nothing of how columns go together"
+            f"x must be a matrix of at least two observations by at least {fewest} nodes, "
+            f"not an array of shape {x.shape}: give more, as these say nothing of how columns go together"
         )
     return x, column_labels(nodes, x.shape[1])
 

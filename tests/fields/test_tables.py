@@ -212,6 +212,8 @@ def test_complete_graph_of_columns():
 def test_codes_of_missing_values_are_refused():
     table = pd.DataFrame({"a": [0, 1, -999, 1], "b": [0, 1, 1, 0]})
     graph = pmrf.graphs.complete(table.columns)
-    with pytest.raises(ValueError, match=r"table: column 'a' has the value -999 in 1 rows .* replace it"):
+    with pytest.raises(
+        ValueError, match=r"table: column 'a' has the value -999 in 1 rows .* replace it"
+    ):
         pmrf.prepare(table, graph)
     assert pmrf.prepare(table.mask(table == -999), graph).mask.sum() == 1
