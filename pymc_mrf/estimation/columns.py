@@ -19,9 +19,8 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     Raises
     ------
     TypeError, ValueError
-        If cells are masked, there are fewer than `fewest` columns or two rows, cells have no value, labels do not
-        fit, or a column
-        of a table has a number that stands for missing values by all appearances.
+        If cells are masked or have no value, there are fewer than `fewest` columns or two rows, labels do
+        not fit, or a column of a table has a number that stands for missing values by all appearances.
     """
     if np.ma.is_masked(x):
         raise ValueError("x has masked cells; complete data are needed here: drop those rows")

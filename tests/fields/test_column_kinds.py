@@ -146,7 +146,7 @@ BAD = {
     "string": (column([1, 2, 3]), "ordinal", "kinds must be a mapping, or a sequence"),
     "negative": (column([-1, 2, 3]), {"x": "ordinal"}, "column 'x' has the code -1: replace it"),
     "halves": (column([0.5, 1, 2]), {"x": "nominal"}, "'x' holds numbers that are not whole, such as 0.5"),
-    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' holds the same value, 0, .* drop it"),
+    "one state": (column([0, 0, 0]), {"x": "ordinal"}, "column 'x' holds the same value, 0, in every row"),
     "nothing": (column([np.nan] * 3), None, "column 'x' holds no values: drop it"),
     "truth": (column([True, False, True]), {"x": "continuous"}, "column 'x' holds truth values"),
     "unordered": (
