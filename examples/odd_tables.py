@@ -1,9 +1,9 @@
 """What every public function makes of an odd table, beside a plain one that says the same.
 
 Codes from 1, texts, categories, labelled rows, units of 1e9 and 1e-9, -999 for a missing value, one row,
-an empty column, three groups and a graph without edges. Models of both tables are sampled with the same seed,
-and what each function makes of the one is compared with what it makes of the other, codes and units put aside. A
-difference ends the script. The matrix goes into ``docs/_results/odd_tables.md``.
+an empty column, three groups and a graph without edges. Models of both tables are sampled with the same
+seed, and what each function makes of the one is compared with what it makes of the other, codes and units
+put aside. A difference ends the script. The matrix goes into ``docs/_results/odd_tables.md``.
 """
 
 import argparse
@@ -819,7 +819,8 @@ def main(argv: list[str] | None = None) -> None:
     text = table(["", *order], rows)
     text += (
         f"\nTables of these kinds: {', '.join(args.kinds)}, {N_ROWS} rows, further ones of {N_NEW}; "
-        f"{args.draws} draws of two chains, of the same seed for both tables. Units are powers of two, so that rounding is "
+        f"{args.draws} draws of two chains, of the same seed for both tables. "
+        "Units are powers of two, so that rounding is "
         "the same. What is same is equal; warned is equal after a warning that names the column, or, of -999 "
         "among further measurements, a warning that says what to do; refused is an error that says what to "
         "do. Functions of graphs, groups of parameters, communities, stores and plans are left out.\n"
