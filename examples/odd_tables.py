@@ -489,7 +489,7 @@ def normal(value: Any, run: Run) -> list:
     if isinstance(value, xr.Dataset):
         return [part for name in sorted(value) for part in [name, *normal(value[name], run)]]
     if isinstance(value, pd.DataFrame):
-        # R-hats have ties in their folded ranks, which rounding breaks
+        # R-hats are put aside: they differ in the third digit where draws differ by rounding
         value = value.drop(columns="r_hat", errors="ignore")
         columns = [
             value[name].to_numpy() if value[name].dtype.kind in "fiub" else list(map(str, value[name]))
@@ -820,8 +820,7 @@ def main(argv: list[str] | None = None) -> None:
     text += (
         f"\nTables of these kinds: {', '.join(args.kinds)}, {N_ROWS} rows, further ones of {N_NEW}; "
         f"{args.draws} draws of two chains, of the same seed for both tables. "
-        "Units are powers of two, so that rounding is "
-        "the same. What is same is equal; warned is equal after a warning that names the column, or, of -999 "
+        "Units are 2 to the 30th and -30th. What is same is equal but for rounding, R-hats aside; warned is equal after a warning that names the column, or, of -999 "
         "among further measurements, a warning that says what to do; refused is an error that says what to "
         "do. Functions of graphs, groups of parameters, communities, stores and plans are left out.\n"
     )
