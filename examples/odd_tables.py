@@ -820,7 +820,8 @@ def main(argv: list[str] | None = None) -> None:
     text += (
         f"\nTables of these kinds: {', '.join(args.kinds)}, {N_ROWS} rows, further ones of {N_NEW}; "
         f"{args.draws} draws of two chains, of the same seed for both tables. "
-        "Units are 2 to the 30th and -30th. What is same is equal but for rounding, R-hats aside; warned is equal after a warning that names the column, or, of -999 "
+        "Units are 2 to the 30th and -30th. What is same is equal but for rounding, R-hats aside; "
+        "warned is equal after a warning that names the column, or, of -999 "
         "among further measurements, a warning that says what to do; refused is an error that says what to "
         "do. Functions of graphs, groups of parameters, communities, stores and plans are left out.\n"
     )
