@@ -19,23 +19,28 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     Raises
     ------
     TypeError, ValueError
-        If cells are masked, there are fewer than `fewest` columns or no row, labels do not fit, or a column
-        of a table has a number that stands for missing values by all appearances.
+        If cells are masked or have no value, there are fewer than `fewest` columns or two rows, labels do
+        not fit, or a column of a table has a number that stands for missing values by all appearances.
     """
     if np.ma.is_masked(x):
         raise ValueError("x has masked cells; complete data are needed here: drop those rows")
     table, otherwise = as_table(x), "if it does not, recode it, as with pymc_mrf.recode_states"
     if table is not None:
         for k, name in enumerate(table.names):
+            if table.column(k).is_missing.any():
+                raise ValueError(
+                    f"x: column {name!r} has no value in {int(table.column(k).is_missing.sum())} rows, but "
+                    "complete data are needed here: drop those rows, or the column"
+                )
             if reason := missing_code(table.column(k), otherwise):
                 raise ValueError(f"x: column {name!r} {reason}")
     if nodes is not None:
         check_labels(x, column_labels(nodes, None), "x", "node")
     x = numeric_array(x, "x")
-    if x.ndim != 2 or not len(x) or x.shape[1] < fewest:
+    if x.ndim != 2 or len(x) < 2 or x.shape[1] < fewest:
         raise ValueError(
-            f"x must be a matrix of at least one observation by at least {fewest} nodes, "
-            f"not an array of shape {x.shape}"
+            f"x must be a matrix of at least two observations by at least {fewest} nodes, "
+            f"not an array of shape {x.shape}: give more, as these say nothing of how columns go together"
         )
     return x, column_labels(nodes, x.shape[1])
 

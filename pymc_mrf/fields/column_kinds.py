@@ -269,12 +269,7 @@ class ColumnKinds:
 
         def numbers(column: Column, i: int, label: Any) -> np.ndarray:
             what = f"{name}: column {label!r}"
-            found = self._numbers(column, i, what)
-            if self.is_measured[i] and (reason := missing_code(column, NOT_MEASURED)):
-                if is_first:
-                    raise ValueError(f"{what} {reason}")
-                warn_user(f"{what} {reason}")
-            return found
+            return self._numbers(column, i, what, is_first)
 
         answers = read_nodes(table, self.names, name, columns, numbers)
         if answers is not None:
@@ -301,17 +296,22 @@ class ColumnKinds:
             raise ValueError(f"{name} has shape {shape}; give rows of the {d} nodes")
 
         def numbers(column: Column, i: int, label: Any) -> np.ndarray:
-            return self._numbers(column, i, f"{name}: column {self.names[i]!r}")
+            return self._numbers(column, i, f"{name}: column {self.names[i]!r}", is_first=False)
 
         answers = read_places(table, range(d), numbers)
         self.check_states(answers.values, answers.is_missing, name)
         return answers
 
-    def _numbers(self, column: Column, i: int, what: str) -> np.ndarray:
+    def _numbers(self, column: Column, i: int, what: str, is_first: bool) -> np.ndarray:
         """Read states or measurements (n,) of column i, 0.0 where they are missing."""
         k, labels = self.n_states[i], self.labels[i]
         if self.kinds[i] == "continuous":
-            return measurements(column, what)
+            found = measurements(column, what)
+            if reason := missing_code(column, NOT_MEASURED):
+                if is_first:
+                    raise ValueError(f"{what} {reason}")
+                warn_user(f"{what} {reason}")
+            return found
         if not labels or (_is_of_numbers(column) and all(number_of(v) is None for v in labels)):
             return column_numbers(column, tuple(range(k)), what)
         of_label = {_key(label): state for state, label in enumerate(labels)}

@@ -326,8 +326,8 @@ def _why_not(column: Column, kind: str) -> str:
                 f'numbers that are not whole, such as {fraction:g}: {MEASUREMENTS}, or say "continuous"'
             )
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
-        return "a number or text of its own in every row"
-    return f"the same value, {present[0]}, in every row" if len(distinct) == 1 else ""
+        return "a number or text of its own in every row: drop it"
+    return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
 
 
 def _is_truth(value: Any) -> bool:

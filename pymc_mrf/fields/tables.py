@@ -70,7 +70,8 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
         If `table` has no named columns.
     ValueError
         If a node has no column or, without `columns`, a column no node; if a column holds text, categories
-        without an order that are no numbers, or numbers that are not whole.
+        without an order that are no numbers, numbers that are not whole, or one that stands for missing
+        values by all appearances, such as -999.
 
     Examples
     --------
@@ -87,6 +88,7 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
             f"table must be a data frame, a pyarrow table or a DataArray (rows, nodes) with coordinates, not "
             f"{type(table).__name__}: an array has no names, and its columns follow the order of the nodes"
         )
+    _refuse_missing_codes(table, graph.nodes, "table", columns)
     array, is_missing = answers.values, answers.is_missing
     if array.dtype.kind == "f":
         row, node = first_cell(~np.isfinite(array) | (array != np.round(array)))
@@ -186,17 +188,12 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
         stands for missing values by all appearances.
     """
     answers = read_answers(x, nodes, None, name, columns)
-    table = as_table(x) or as_row(x)
-    if answers is None or table is None:
+    if answers is None:
         values, is_missing = numeric_array(np.ma.getdata(x), name), np.ma.getmaskarray(x)
         fewest = [0] * len(nodes)
     else:
         values, is_missing = answers.values, answers.is_missing
-        found = [table.column(k) for k in positions(table, list(nodes), columns, name)]
-        fewest = [n_categories(column) for column in found]
-        for node, column, k in zip(nodes, found, fewest, strict=True):
-            if not k and (reason := missing_code(column, NO_ANSWER)):
-                raise ValueError(f"{name}: column {node!r} {reason}")
+        fewest = [n_categories(column) for column in _refuse_missing_codes(x, nodes, name, columns)]
     if values.ndim == 0 or values.shape[-1] != len(nodes):
         return [2] * len(nodes)  # of data that `observed_values` refuses
     is_missing = is_missing | ~np.isfinite(values)
@@ -220,6 +217,18 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
             "pymc_mrf.recode_states(x, {1: 0, 2: 1, ...}), or give n_states"
         )
     return [int(k) + 1 for k in highest]
+
+
+def _refuse_missing_codes(x: Any, nodes: Sequence, name: str, columns: Sequence | None) -> list[Column]:
+    """Return the columns of the nodes; refuse a number that seems to stand for missing values."""
+    table = as_table(x) or as_row(x)
+    if table is None:
+        return []
+    found = [table.column(k) for k in positions(table, list(nodes), columns, name)]
+    for node, column in zip(nodes, found, strict=True):
+        if not n_categories(column) and (reason := missing_code(column, NO_ANSWER)):
+            raise ValueError(f"{name}: column {node!r} {reason}")
+    return found
 
 
 def positions(table: Table, nodes: list, columns: Sequence | None, name: str) -> list[int]:

@@ -202,7 +202,7 @@ def test_what_is_no_item_is_named_once_and_codes_from_1_are_counted_from_0():
         with pytest.raises(ValueError, match=rf"column '{name}' is no item.*{why}"):
             pmrf.network_model(table, columns=["sleep", "mood", name])
     many = pd.DataFrame(np.tile(X, (5, 1)), columns=list("abc")).assign(id=range(30))
-    with pytest.warns(UserWarning, match=r"'id' \(a number or text of its own in every row\)"):
+    with pytest.warns(UserWarning, match=r"'id' \(a number or text of its own in every row: drop it\)"):
         assert pmrf.network_model(many).coords["node"] == ("a", "b", "c")
 
 

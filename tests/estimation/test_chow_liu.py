@@ -92,16 +92,16 @@ def test_single_column():
     ("arguments", "message"),
     [
         (dict(x=[0, 1]), "x must be a matrix"),
-        (dict(x=np.zeros((0, 3))), "at least one observation"),
-        (dict(x=[[0.0, np.nan]]), r"x\[0, 1\] is nan"),
-        (dict(x=[["a", "b"]]), "numeric"),
-        (dict(x=np.ma.masked_invalid([[0.0, np.nan]])), "masked"),
+        (dict(x=np.zeros((0, 3))), "at least two observations"),
+        (dict(x=[[0.0, np.nan], [1.0, 1.0]]), r"x\[0, 1\] is nan"),
+        (dict(x=[["a", "b"], ["b", "a"]]), "numeric"),
+        (dict(x=np.ma.masked_invalid([[0.0, np.nan], [1.0, 1.0]])), "masked"),
         (dict(x=[[0, 1], [2, 0]], n_states=2), "n_states is 2, but x has 3"),
         (
-            dict(x=[[0, 1]], pseudo_count=-1.0),
+            dict(x=[[0, 1], [1, 0]], pseudo_count=-1.0),
             "pseudo_count must be a finite number of at least 0, not -1",
         ),
-        (dict(x=[[0, 1]], nodes=["a", "a"]), "the label 'a' occurs twice"),
+        (dict(x=[[0, 1], [1, 0]], nodes=["a", "a"]), "the label 'a' occurs twice"),
     ],
 )
 def test_refusals(arguments, message):

@@ -10,11 +10,13 @@ from pymc_mrf.estimation.columns import graph_of_columns, read_columns
 def test_columns_and_their_labels():
     x, labels = read_columns([[0, 1], [1, 1]], None, 2)
     assert x.shape == (2, 2) and labels == [0, 1]
-    assert read_columns([[0, 1]], "ab", 1)[1] == ["a", "b"]
+    assert read_columns([[0, 1], [1, 0]], "ab", 1)[1] == ["a", "b"]
     for bad, message in [
-        ([[0], [1]], "at least one observation by at least 2 nodes"),
+        ([[0], [1]], "at least two observations by at least 2 nodes"),
         ([0, 1], "at least 2 nodes"),
-        (np.zeros((0, 3)), "at least one observation"),
+        ([[0, 1]], "at least two observations"),
+        (np.zeros((0, 3)), "at least two observations"),
+        (pd.DataFrame({"a": [0, 1], "b": [np.nan, 1]}), "column 'b' has no value in 1 rows"),
         (np.ma.masked_equal([[0, 1]], 1), "masked cells"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -16,6 +16,7 @@ from examples import (
     large_fields,
     missing_cells,
     monte_carlo_accuracy,
+    odd_tables,
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
     pseudo_likelihood_weights,
@@ -50,6 +51,28 @@ def test_edge_covariates(tmp_path, no_convergence_warnings):
     text = (tmp_path / "_results" / "edge_covariates.md").read_text(encoding="utf-8")
     assert "A Boltzmann machine on 6 nodes, of whose 15 pairs" in text
     assert text.count("| same kind | 1.5 |") == text.count("| one for all edges |") == 1
+
+
+@pytest.mark.slow
+def test_odd_tables(tmp_path, no_convergence_warnings):
+    odd_tables.main(["--kinds", "binary", "ordinal", "--draws", "6", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "odd_tables.md").read_text(encoding="utf-8")
+    assert "| `prepare` |" in text and "| `predict_nodes` |" in text
+
+
+def test_a_function_that_reads_odd_codes_otherwise_is_found():
+    oddity = odd_tables.ODDITIES[0]
+    rows = odd_tables.answers(np.random.default_rng(1), 20, "ordinal")
+    plain = odd_tables.Run(oddity, "ordinal", rows, rows, is_odd=False)
+    odd = odd_tables.Run(oddity, "ordinal", rows + 1, rows + 1, is_odd=True)
+    found = {
+        name: odd_tables.outcome(name, function, odd, plain)
+        for name, function in {
+            "by code": lambda run: run.table.to_numpy(),
+            "by rank": lambda run: run.table.rank().to_numpy(),
+        }.items()
+    }
+    assert found["by code"].startswith("WRONG: silently other") and found["by rank"] == "same"
 
 
 @pytest.mark.slow

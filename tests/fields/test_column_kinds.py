@@ -98,6 +98,14 @@ def test_arrays():
         assert pmrf.column_kinds(table, {1: "ordinal"}).kinds == ("continuous", "ordinal")
 
 
+def test_further_rows_with_codes_of_missing_values_are_told():
+    kinds = pmrf.column_kinds(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [0.5, 1.5, 0.0]}))
+    rows = pd.DataFrame({"a": [1.5, -999.0, 2.5], "b": [0.5, 0.5, 1.0]})
+    for data in (rows, rows.to_numpy()):
+        with pytest.warns(UserWarning, match=r"x: column 'a' has the value -999 .* replace it"):
+            kinds.read_rows(data, "x")
+
+
 def test_objects_are_read_by_their_values():
     table = pd.DataFrame({"a": [1.5, None, 2.5], "b": [0, 1, None]}, dtype=object)
     kinds = pmrf.column_kinds(table, {"b": "ordinal"})

@@ -207,3 +207,13 @@ def test_complete_graph_of_columns():
     graph = pmrf.graphs.complete(NAMED.columns)
     assert graph.nodes == tuple(NODES) and graph.edge_labels == ("a--b", "a--c", "b--c")
     assert pmrf.graphs.complete(3).edge_labels == ("0--1", "0--2", "1--2")
+
+
+def test_codes_of_missing_values_are_refused():
+    table = pd.DataFrame({"a": [0, 1, -999, 1], "b": [0, 1, 1, 0]})
+    graph = pmrf.graphs.complete(table.columns)
+    with pytest.raises(
+        ValueError, match=r"table: column 'a' has the value -999 in 1 rows .* replace it"
+    ):
+        pmrf.prepare(table, graph)
+    assert pmrf.prepare(table.mask(table == -999), graph).mask.sum() == 1
