@@ -28,7 +28,7 @@ GIVEN_DRAWS = "exact given exact auxiliary draws"
 APPROXIMATE = "approximate"
 """How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
 
-SLOW = 0.1
+SLOW = 0.05
 """Seconds of processor time from which on it is told, before sampling, how long a step takes."""
 
 
