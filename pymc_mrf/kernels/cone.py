@@ -4,6 +4,9 @@ Candidates are drawn from the prior, one for each entry of a vector of weights, 
 of a diagonal. The next one takes the place of the present value where all precisions stay positive definite.
 That is the acceptance step of Metropolis & Hastings for a proposal from the prior, which leaves the prior,
 cut to the cone, invariant.
+
+Of all precisions `K` and `S` (B, m, m) are the matrices and their inverses, of one they are (m, m);
+`L` (m, m) is scratch.
 """
 
 from typing import NamedTuple

@@ -223,14 +223,15 @@ def test_draws_of_a_table_of_several_kinds_do_not_depend_on_its_codes_and_units(
 
 
 def test_codes_of_missing_values_in_further_rows_are_told():
-    """Of few rows no range is known: a warning tells, and arrays are taken as they are."""
+    """Of few rows no range is known: a warning tells, of tables and of arrays."""
     record = kinds_of_measurements(["a", "b"])
     rows = pd.DataFrame({"a": [0.3, -999.0, 0.5, 0.1], "b": [0.1, 0.2, 0.3, 0.4]})
-    with pytest.warns(
-        UserWarning, match="data: column 'a' has the value -999 in 1 rows and all others from"
-    ):
-        record.read_rows(rows, "data")
-    np.testing.assert_array_equal(record.read_rows(rows.to_numpy(), "data").values, rows)
+    for data in (rows, rows.to_numpy()):
+        with pytest.warns(
+            UserWarning, match="data: column 'a' has the value -999 in 1 rows and all others from"
+        ):
+            found = record.read_rows(data, "data")
+        np.testing.assert_array_equal(found.values, rows)
 
 
 def test_predictive_draws_are_written_as_the_table():
