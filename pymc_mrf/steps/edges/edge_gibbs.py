@@ -14,6 +14,7 @@ from pymc_mrf.distributions.remedies import (
     in_place_of_pseudo,
     possible_of,
 )
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
@@ -26,6 +27,7 @@ from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_start import EdgeStart
 from pymc_mrf.steps.edges.edge_step import EdgeStep
 from pymc_mrf.steps.edges.edge_target import belongs_to_nuts, biases_of_fields, is_spike_and_slab
+from pymc_mrf.steps.edges.presence_record import STATISTIC, PresenceRecord
 
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -196,7 +198,9 @@ class EdgeGibbs(EdgeStep):
         "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
         "mixed-monte-carlo",
     )  # fmt: skip
-    remembers = ("n_tuned", "log_step", "information", "particles", "record", "of_pseudo")
+    remembers = (
+        "n_tuned", "log_step", "information", "particles", "record", "of_pseudo", "presence",
+    )  # fmt: skip
     prefix = "edge_gibbs"
     changes_edges = True
     statistics: Statistics = (
@@ -281,7 +285,17 @@ class EdgeGibbs(EdgeStep):
         self._n_joint = whole_number(n_joint, "n_joint", 1 if biases.free else 0)
         if likelihood == "particles":
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
-        scale = self._prior.read(self._point)[0].slab.scale
+        prior = self._prior.read(self._point)[0]
+        scale, self._n_edges = prior.slab.scale, len(prior.log_odds)
+        self._tells_presence = likelihood != "particles"  # of which odds are estimates
+        if self._tells_presence:
+            self._presence_name = STATISTIC.format(rv.name)
+            # PyMC makes a vector for each draw of what it takes for an object
+            self.stats_dtypes_shapes = {
+                **self.stats_dtypes_shapes,
+                self._presence_name: (object, [PresenceRecord(self._n_edges).size]),
+            }
+            self.stats_dtypes = [{**self.stats_dtypes[0], self._presence_name: object}]
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
         self._engine = engine_of(self._target, self._is_shared, self._options)
         self._information = self._engine.information.copy()
@@ -329,6 +343,7 @@ class EdgeGibbs(EdgeStep):
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
         self.record, self.of_pseudo = SampleRecord(), PseudoClaims()
+        self.presence = PresenceRecord(self._n_edges)
         self.information = self._information
         self._engine.forget()
 
@@ -358,7 +373,12 @@ class EdgeGibbs(EdgeStep):
     def _move(self, w, b, prior):
         """Update every edge, then present edges and biases jointly."""
         old = w.copy()
-        n_proposed, n_accepted = self._engine.sweep(w, b, prior, self.rng)
+        engine, presence = self._engine, self.presence
+        is_told = self._tells_presence and not self.tune
+        sums = presence.view(self.rng) if is_told else NOT_TOLD
+        n_proposed, n_accepted = engine.sweep(
+            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng
+        )
         if self.tune:
             self._engine.learn_sweep()
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
@@ -370,6 +390,9 @@ class EdgeGibbs(EdgeStep):
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
             **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
+        if self._tells_presence:
+            told = presence.tell(engine.n_repeats) if is_told else presence.untold()
+            stats[self._presence_name] = told
         record, noise = self.record, stats["edge_gibbs_noise"]
         if not self.tune and is_kept(self.count):
             record.measured_noise = self._engine.measure_noise() or 0.0
