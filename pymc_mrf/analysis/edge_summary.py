@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -75,11 +75,15 @@ def summarize_edges(
           the source is earlier, 0 for links within a row.
         - ``mean``, ``sd`` and the ends of the interval, such as ``eti89_lb`` and ``eti89_ub``: of the
           value, zeros included.
-        - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. The error is 0 where the edge is
-          present, or absent, in every draw, which says only that a change is rare:
-          ``inclusion_bound`` of `edge_inclusion` says how rare.
-        - ``bayes_factor``: as of `edge_inclusion`, and only there if the prior probability is known.
-          Infinite or 0 where the edge is present, or absent, in every draw.
+        - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. If the step does not tell of edges,
+          the error is 0 where the edge is present, or absent, in every draw, which says only that a change
+          is rare: ``inclusion_bound`` of `edge_inclusion` says how rare.
+        - ``bayes_factor``, ``log10_bayes_factor``, ``log10_bayes_factor_mcse``: as of `edge_inclusion`, and
+          only there if the prior probability is known. If the step does not tell of edges, infinite or 0
+          where the edge is present, or absent, in every draw.
+        - ``vouched``, likewise: "beyond 10^k" or "below 10^-k" where few draws carry the Bayes factor, so
+          that its order of magnitude is uncertain: what they do vouch for, ``bayes_factor_bound`` of
+          `edge_inclusion`. Nothing elsewhere.
         - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
           the same in every draw has none; NaN if both are, with one chain, or with fewer than four
           draws.
@@ -91,6 +95,11 @@ def summarize_edges(
     TypeError, ValueError
         As in `edge_inclusion`; also if the variable does not belong to the graph's edges, for an
         unknown `sort`, or an interval that ArviZ refuses.
+
+    Warns
+    -----
+    UserWarning
+        As in `edge_inclusion`.
 
     Examples
     --------
@@ -118,7 +127,7 @@ def summarize_edges(
             of_entries = model_inclusion(model, sampled_vector(idata, var_name, group))
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
-        edges = inclusion_of(values, prior_inclusion)
+        edges = inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
     strength = statistics_of(values, ci_prob, ci_kind)
     included = (values != 0.0).astype(np.float64)
     # fmax and fmin pass over the one that has none
@@ -133,9 +142,12 @@ def summarize_edges(
         **{name: column.to_numpy() for name, column in strength.items()},
         **{
             name: edges[name].values
-            for name in ("inclusion", "inclusion_mcse", "bayes_factor")
+            for name in (
+                "inclusion", "inclusion_mcse", "bayes_factor", "log10_bayes_factor", "log10_bayes_factor_mcse",
+            )  # fmt: skip
             if name in edges
         },
+        **({"vouched": _in_words(edges["bayes_factor_bound"])} if "bayes_factor" in edges else {}),
         "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
         "ess": np.fmin(
             _where_changing(values, az.ess), _where_changing(included, az.ess, method="mean")
@@ -144,6 +156,18 @@ def summarize_edges(
     dim = values.dims[-1]
     frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))
     return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
+
+
+def _in_words(bound: xr.DataArray) -> list[str]:
+    """Say the power of ten beyond which Bayes factors are; nothing where `bound` (r,) is NaN or near 1."""
+    with np.errstate(divide="ignore"):
+        powers = np.log10(bound.values)
+    return [
+        "" if not abs(power) >= 1.0
+        else f"beyond 10^{int(power)}" if power > 0.0
+        else f"below 10^{int(power)}"
+        for power in powers
+    ]  # fmt: skip
 
 
 def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:

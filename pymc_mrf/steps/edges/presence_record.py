@@ -110,14 +110,11 @@ class Batches(NamedTuple):
     Attributes
     ----------
     log_present, log_absent : (chain, batch, r) arrays
-        NaN where an edge has fewer parts than others.
-    period : int
-        Draws of a part.
+        Of as many parts as there are of every edge; -inf if no visit was told.
     """
 
     log_present: np.ndarray
     log_absent: np.ndarray
-    period: int
 
 
 def read_batches(told: np.ndarray, n_edges: int) -> Batches | None:
@@ -136,15 +133,15 @@ def read_batches(told: np.ndarray, n_edges: int) -> Batches | None:
         return None
     logs = told[..., N_FIRST:].reshape(*told.shape[:2], 2, n_slots)
     parts = [
-        [logs[chain, told[chain, :, 1] == first] for first in range(period)]
+        [logs[chain, told[chain, :, 1] == first] for first in range(min(period, n_edges))]
         for chain in range(len(told))
     ]
-    counts = [[len(part) for part in of_chain[: min(period, n_edges)]] for of_chain in parts]
-    if not np.min(counts):
+    n_parts = min(len(part) for of_chain in parts for part in of_chain)
+    if not n_parts:
         return None
-    found = np.full((2, len(told), np.max(counts), n_edges), np.nan)
+    found = np.empty((2, len(told), n_parts, n_edges))
     for chain, of_chain in enumerate(parts):
         for first, part in enumerate(of_chain):
-            n = found[:, chain, : len(part), first::period].shape[-1]
-            found[:, chain, : len(part), first::period] = part[..., :n].transpose(1, 0, 2)
-    return Batches(*found, period)
+            own = found[:, chain, :, first::period]
+            own[:] = part[:n_parts, :, : own.shape[-1]].transpose(1, 0, 2)
+    return Batches(*found)
