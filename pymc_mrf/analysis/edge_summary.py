@@ -81,9 +81,10 @@ def summarize_edges(
         - ``bayes_factor``, ``log10_bayes_factor``, ``log10_bayes_factor_mcse``: as of `edge_inclusion`, and
           only there if the prior probability is known. If the step does not tell of edges, infinite or 0
           where the edge is present, or absent, in every draw.
-        - ``vouched``, likewise: "beyond 10^k" or "below 10^-k" where few draws carry the Bayes factor, so
-          that its order of magnitude is uncertain: what they do vouch for, ``bayes_factor_bound`` of
-          `edge_inclusion`. Nothing elsewhere.
+        - ``evidence``, likewise: the Bayes factor in words, such as "10^2.3"; "beyond 10^k" or "below 10^-k"
+          where its order of magnitude is not known, by what the draws do vouch for, ``bayes_factor_bound`` of
+          `edge_inclusion`; "not known" where that is less than a power of ten. Where it is not known,
+          ``log10_bayes_factor`` is most often too far from 0.
         - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
           the same in every draw has none; NaN if both are, with one chain, or with fewer than four
           draws.
@@ -147,7 +148,7 @@ def summarize_edges(
             )  # fmt: skip
             if name in edges
         },
-        **({"vouched": _in_words(edges["bayes_factor_bound"])} if "bayes_factor" in edges else {}),
+        **({"evidence": _in_words(edges)} if "bayes_factor" in edges else {}),
         "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
         "ess": np.fmin(
             _where_changing(values, az.ess), _where_changing(included, az.ess, method="mean")
@@ -158,16 +159,19 @@ def summarize_edges(
     return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
 
 
-def _in_words(bound: xr.DataArray) -> list[str]:
-    """Say the power of ten beyond which Bayes factors are; nothing where `bound` (r,) is NaN or near 1."""
-    with np.errstate(divide="ignore"):
-        powers = np.log10(bound.values)
-    return [
-        "" if not abs(power) >= 1.0
-        else f"beyond 10^{int(power)}" if power > 0.0
-        else f"below 10^{int(power)}"
-        for power in powers
-    ]  # fmt: skip
+def _in_words(edges: xr.Dataset) -> list[str]:
+    """Say the power of ten that each Bayes factor is, or beyond which it is where only a bound is known."""
+    bounds = edges["bayes_factor_bound"]
+    powers = xr.where(bounds.isnull(), edges["log10_bayes_factor"], np.log10(bounds)).values
+    words = []
+    for power, is_bound in zip(powers.tolist(), bounds.notnull().values, strict=True):
+        if not is_bound:
+            words.append(f"10^{power:.1f}")
+        elif abs(power) < 1.0:
+            words.append("not known")
+        else:
+            words.append(f"{'beyond' if power > 0.0 else 'below'} 10^{int(power)}")
+    return words
 
 
 def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:

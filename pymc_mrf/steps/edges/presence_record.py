@@ -127,9 +127,10 @@ def read_batches(told: np.ndarray, n_edges: int) -> Batches | None:
     """
     period = period_of(n_edges)
     n_slots = -(-n_edges // period)
-    if told.shape[-1] != N_FIRST + 2 * n_slots:
+    periods = told[..., 0][~np.isnan(told[..., 0])]
+    if told.shape[-1] != N_FIRST + 2 * n_slots or (periods != period).any():
         raise ValueError(f"{told.shape[-1]} entries of a statistic are not those of {n_edges} edges")
-    if np.isnan(told[..., 0]).all():
+    if not periods.size:
         return None
     logs = told[..., N_FIRST:].reshape(*told.shape[:2], 2, n_slots)
     parts = [
