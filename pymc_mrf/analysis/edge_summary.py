@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
+OF_INCLUSION = (
+    "inclusion",
+    "inclusion_mcse",
+    "bayes_factor",
+    "log10_bayes_factor",
+    "log10_bayes_factor_mcse",
+)
+
 # smallest first; rows without a number come last
 ORDERS = {
     "graph": lambda table: np.arange(len(table)),
@@ -141,13 +149,7 @@ def summarize_edges(
         },
         **({"lag": np.array([0, *graph.lags])[graph.lag_of]} if has_arrows else {}),
         **{name: column.to_numpy() for name, column in strength.items()},
-        **{
-            name: edges[name].values
-            for name in (
-                "inclusion", "inclusion_mcse", "bayes_factor", "log10_bayes_factor", "log10_bayes_factor_mcse",
-            )  # fmt: skip
-            if name in edges
-        },
+        **{name: edges[name].values for name in OF_INCLUSION if name in edges},
         **({"evidence": _in_words(edges)} if "bayes_factor" in edges else {}),
         "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
         "ess": np.fmin(

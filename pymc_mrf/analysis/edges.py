@@ -116,7 +116,7 @@ def edge_inclusion(
 
 
 def presence_statistic(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray | None:
-    """What the step of a variable told of its edges; None if it did not, or draws are of another group."""
+    """Find what the step of a variable told of its edges; None if it did not, or in another group."""
     from pymc_mrf.steps.edges.presence_record import STATISTIC
 
     if group != "posterior" or "sample_stats" not in idata.children:
@@ -173,8 +173,8 @@ def inclusion_of(
         log_prior_odds = _log_odds(prior)
         log_factor = log_odds - log_prior_odds
         with np.errstate(over="ignore"):
-            result["bayes_factor"] = np.exp(log_factor)
-            result["bayes_factor_bound"] = np.exp(nearest - log_prior_odds)
+            result["bayes_factor"] = xr.ufuncs.exp(log_factor)
+            result["bayes_factor_bound"] = xr.ufuncs.exp(nearest - log_prior_odds)
         result["log10_bayes_factor"] = log_factor / LN10
         result["log10_bayes_factor_mcse"] = error / LN10
     return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
@@ -376,4 +376,4 @@ def prior_probabilities(prior: Any, n_edges: int) -> np.ndarray:
 
 def _log_odds(p: xr.DataArray) -> xr.DataArray:
     with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
+        return xr.ufuncs.log(p) - xr.ufuncs.log1p(-p)

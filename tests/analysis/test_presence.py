@@ -40,9 +40,7 @@ def test_bayes_factors_of_sure_edges_are_finite(rng):
     assert (np.abs(gap) < 4.5 * found.log10_bayes_factor_mcse.values[:2]).all()
     assert (found.log10_bayes_factor_mcse < 0.05).all()
     assert found.inclusion_bound.isnull().all() and found.bayes_factor_bound.isnull().all()
-    counted = pmrf.edge_inclusion(
-        xr.DataTree.from_dict({"posterior": tree.posterior.to_dataset()}), "w"
-    )
+    counted = pmrf.edge_inclusion(xr.DataTree.from_dict({"posterior": tree.posterior.to_dataset()}), "w")
     assert counted.inclusion[0] == 1.0 and counted.inclusion_bound[0] > 0.0
     # the error of the doubtful edge is smaller
     assert found.inclusion_mcse[2] < 0.5 * counted.inclusion_mcse[2]
@@ -56,7 +54,7 @@ def test_bayes_factors_of_sure_edges_are_finite(rng):
 
 
 def test_what_few_draws_carry_is_said_in_words(rng):
-    """Logs of a variance of 49 have a mean that no draw reaches: the estimate is far too large, and says so."""
+    """Logs of a variance of 49 have a mean that no draw reaches: the estimate is far too large."""
     tree = mixed_chains(rng, [60.0, -60.0, 0.5], [7.0, 7.0, 0.5])
     found = pmrf.edge_inclusion(tree, "w", prior_inclusion=0.5)
     assert (np.abs(found.log10_bayes_factor[:2]) > (60.0 - 49.0 / 2) / np.log(10.0)).all()

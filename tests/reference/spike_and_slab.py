@@ -154,7 +154,10 @@ def structure_posteriors(
             sum(p[j] * part[k] for j, part in enumerate(parts)) for k in range(3)
         )
         log_odds = np.array(
-            [special.logsumexp(log_p[of == 1]) - special.logsumexp(log_p[of == 0]) for of in structures.T]
+            [
+                special.logsumexp(log_p[of == 1]) - special.logsumexp(log_p[of == 0])
+                for of in structures.T
+            ]
         )
         n_edges = np.bincount(sizes, p, minlength=r + 1)
         return StructurePosterior(inclusion, weight, biases, n_edges, log_odds)

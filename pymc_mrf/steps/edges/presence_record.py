@@ -78,7 +78,8 @@ class PresenceRecord(Remembering):
         """Return what a sweep adds to; before the first draw, random numbers follow from those of `rng`."""
         if self.n_draws == 0:
             self.rng = np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
-        return Presence(*self.sums, share_of(self.sums.shape[1]))
+        present, absent = self.sums
+        return Presence(present, absent, share_of(self.sums.shape[1]))
 
     def untold(self) -> np.ndarray:
         """Return the statistic of a draw that is not told, in tuning; NaN."""

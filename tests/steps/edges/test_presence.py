@@ -162,7 +162,9 @@ def test_told_probabilities_are_those_of_the_draws(name):
     assert len(gaps) and gaps.max() < Z, gaps
     shares = present.mean(axis=(0, 1))
     doubtful = (shares > 0.05) & (shares < 0.95)
-    assert np.exp(logs[0])[..., doubtful].var(axis=(0, 1)).sum() < present[..., doubtful].var((0, 1)).sum()
+    assert (
+        np.exp(logs[0])[..., doubtful].var(axis=(0, 1)).sum() < present[..., doubtful].var((0, 1)).sum()
+    )
     # negative control: odds that are half as large again
     shifted = np.array([logs[0] + 0.4, logs[1]])
     shifted -= special.logsumexp(shifted, axis=0)
@@ -214,7 +216,7 @@ def test_a_chain_goes_on_from_its_state():
 
 @pytest.mark.parametrize("r", [1, 50, 51, 120, 5000])
 def test_sums_of_large_fields_are_told_now_and_then(r):
-    """Every edge with the means since it was told last, in a vector that is shorter than that of the edges."""
+    """Every edge with the means since it was told last, in a vector shorter than that of the edges."""
     record, rng, n_draws = PresenceRecord(r), np.random.default_rng(1), 3 * period_of(r) + 1
     p = rng.random((n_draws, r))
     told = []
