@@ -63,7 +63,7 @@ class Told(NamedTuple):
 
     @property
     def log_odds(self) -> np.ndarray:
-        """Of presence."""
+        """Tell those of presence."""
         odds = self.log_smaller - np.log(-np.expm1(self.log_smaller))
         return np.where(self.is_likely, -odds, odds)
 
