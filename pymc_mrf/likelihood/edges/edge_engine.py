@@ -186,21 +186,25 @@ class EdgeEngine:
     ) -> tuple[int, int]:
         """Update every edge in turn, `n_repeats` times; `w` (r,) and `b` (d q,) are changed in place.
 
-        Without the Metropolis-Hastings correction if not `corrected`. Every pass adds to `presence`, with
-        random numbers of its own. Returns the numbers of proposals that would change an edge, and of those
-        accepted.
+        Without the Metropolis-Hastings correction if not `corrected`. Every other pass, `n_told` of them,
+        adds to `presence`, with random numbers of its own. Returns the numbers of proposals that would change
+        an edge, and of those accepted.
         """
         view, n_proposed, n_accepted = self.view, 0, 0
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        for _ in range(self.n_repeats):
-            proposed, accepted = sweep_edges(
-                view, prior, corrected, rng, presence, rng_of_presence or rng
-            )
+        for k in range(self.n_repeats):
+            told = NOT_TOLD if k % 2 else presence
+            proposed, accepted = sweep_edges(view, prior, corrected, rng, told, rng_of_presence or rng)
             n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
         return n_proposed, n_accepted
+
+    @property
+    def n_told(self) -> int:
+        """Number of passes of a `sweep` that add to what it tells of the presence of edges."""
+        return -(-self.n_repeats // 2)
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""

@@ -163,7 +163,8 @@ class EdgeGibbs(EdgeStep):
     proposal q; with w = t(x) / q(x), t the density of the edge given all else relative to its absence, the
     probability w / (1 + w) given x has the right mean over the chain whatever q is. Only a part of the
     visits to absent edges of which a bound says that they are hopeless is told, at random, each for several
-    (all up to 16 edges, one in 32 from 512): of 5 to 100 binary nodes a draw takes 4 to 15 % longer.
+    (all up to 16 edges, one in 32 from 512): a draw takes 4 to 15 % longer, of 6 to
+    100 nodes.
 
     Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
     which each counts, so that it is counted once (`pymc_mrf.likelihood.conditional_weights`); how near that
@@ -399,7 +400,7 @@ class EdgeGibbs(EdgeStep):
             **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
         if self._tells_presence:
-            vector = presence.tell(engine.n_repeats) if is_told else presence.untold()
+            vector = presence.tell(engine.n_told) if is_told else presence.untold()
             stats[self._presence_name] = vector
         record, noise = self.record, stats["edge_gibbs_noise"]
         if not self.tune and is_kept(self.count):
