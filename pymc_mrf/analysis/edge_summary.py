@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of
+from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -15,6 +15,14 @@ from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
+
+OF_INCLUSION = (
+    "inclusion",
+    "inclusion_mcse",
+    "bayes_factor",
+    "log10_bayes_factor",
+    "log10_bayes_factor_mcse",
+)
 
 # smallest first; rows without a number come last
 ORDERS = {
@@ -75,11 +83,16 @@ def summarize_edges(
           the source is earlier, 0 for links within a row.
         - ``mean``, ``sd`` and the ends of the interval, such as ``eti89_lb`` and ``eti89_ub``: of the
           value, zeros included.
-        - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. The error is 0 where the edge is
-          present, or absent, in every draw, which says only that a change is rare:
-          ``inclusion_bound`` of `edge_inclusion` says how rare.
-        - ``bayes_factor``: as of `edge_inclusion`, and only there if the prior probability is known.
-          Infinite or 0 where the edge is present, or absent, in every draw.
+        - ``inclusion``, ``inclusion_mcse``: as of `edge_inclusion`. If the step does not tell of edges,
+          the error is 0 where the edge is present, or absent, in every draw, which says only that a change
+          is rare: ``inclusion_bound`` of `edge_inclusion` says how rare.
+        - ``bayes_factor``, ``log10_bayes_factor``, ``log10_bayes_factor_mcse``: as of `edge_inclusion`, and
+          only there if the prior probability is known. If the step does not tell of edges, infinite or 0
+          where the edge is present, or absent, in every draw.
+        - ``evidence``, likewise: the Bayes factor in words, such as "10^2.3"; "beyond 10^k" or "below 10^-k"
+          where its order of magnitude is not known, by what the draws do vouch for, ``bayes_factor_bound`` of
+          `edge_inclusion`; "not known" where that is less than a power of ten. Where it is not known,
+          ``log10_bayes_factor`` is most often too far from 0.
         - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
           the same in every draw has none; NaN if both are, with one chain, or with fewer than four
           draws.
@@ -91,6 +104,11 @@ def summarize_edges(
     TypeError, ValueError
         As in `edge_inclusion`; also if the variable does not belong to the graph's edges, for an
         unknown `sort`, or an interval that ArviZ refuses.
+
+    Warns
+    -----
+    UserWarning
+        As in `edge_inclusion`.
 
     Examples
     --------
@@ -118,7 +136,7 @@ def summarize_edges(
             of_entries = model_inclusion(model, sampled_vector(idata, var_name, group))
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
-        edges = inclusion_of(values, prior_inclusion)
+        edges = inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
     strength = statistics_of(values, ci_prob, ci_kind)
     included = (values != 0.0).astype(np.float64)
     # fmax and fmin pass over the one that has none
@@ -131,11 +149,8 @@ def summarize_edges(
         },
         **({"lag": np.array([0, *graph.lags])[graph.lag_of]} if has_arrows else {}),
         **{name: column.to_numpy() for name, column in strength.items()},
-        **{
-            name: edges[name].values
-            for name in ("inclusion", "inclusion_mcse", "bayes_factor")
-            if name in edges
-        },
+        **{name: edges[name].values for name in OF_INCLUSION if name in edges},
+        **({"evidence": _in_words(edges)} if "bayes_factor" in edges else {}),
         "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
         "ess": np.fmin(
             _where_changing(values, az.ess), _where_changing(included, az.ess, method="mean")
@@ -144,6 +159,21 @@ def summarize_edges(
     dim = values.dims[-1]
     frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))
     return frame.iloc[np.argsort(np.asarray(ORDERS[sort](frame)), kind="stable")]
+
+
+def _in_words(edges: xr.Dataset) -> list[str]:
+    """Say the power of ten that each Bayes factor is, or beyond which it is where only a bound is known."""
+    bounds = edges["bayes_factor_bound"]
+    powers = xr.where(bounds.isnull(), edges["log10_bayes_factor"], np.log10(bounds)).values
+    words = []
+    for power, is_bound in zip(powers.tolist(), bounds.notnull().values, strict=True):
+        if not is_bound:
+            words.append(f"10^{power:.1f}")
+        elif abs(power) < 1.0:
+            words.append("not known")
+        else:
+            words.append(f"{'beyond' if power > 0.0 else 'below'} 10^{int(power)}")
+    return words
 
 
 def _where_changing(values: xr.DataArray, diagnose: Any, **kwargs) -> np.ndarray:

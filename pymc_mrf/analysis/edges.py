@@ -16,6 +16,7 @@ from pymc_mrf.analysis._posterior import (
     refuse_blocks,
     sampled_vector,
 )
+from pymc_mrf.analysis.presence import LN10, told_presence, warn_of_disagreement
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.checks import check_entries, check_labels, check_same_labels, number, numeric_array
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -61,24 +62,29 @@ def edge_inclusion(
     xarray.Dataset
         One entry per edge of each of
 
-        - ``inclusion``: share of draws with the edge, chains pooled.
+        - ``inclusion``: mean, over the draws of all chains, of the probability of the edge given all else,
+          which `EdgeGibbs` tells; of another step the share of draws with the edge.
         - ``inclusion_mcse``: Monte-Carlo standard error of ``inclusion`` (Vehtari et al., 2021), from
-          the autocorrelation of the indicator. It is 0 where the indicator is the same in every
-          draw, which says only that a change is rare, not that there is no error: see
-          ``inclusion_bound``. NaN with fewer than four draws per chain.
+          the autocorrelation of these probabilities, or of the indicator of the edge. Of a share it is 0
+          where the indicator is the same in every draw, which says only that a change is rare, not that
+          there is no error: see ``inclusion_bound``. NaN with fewer than four draws per chain.
         - ``inclusion_bound``: where the indicator never changes, a bound at 95 % on the distance of
           ``inclusion`` from the probability that it estimates: 1 - 0.05^(1/n), about 3 / n. For n
           stands the median effective sample size of the indicators that do change, at most
           the number of draws; if none changes, the number of draws. The bound supposes that the
-          chains could reach the other state at all. NaN where the indicator changes.
+          chains could reach the other state at all. NaN where the indicator changes. Where the step told
+          of the edge, it is there, in addition to the share of the draws in the less probable state, only
+          if the probability of that state is not known: its error is above half of it, or it varies so much
+          that draws which were not made are likely to carry it, and fewer than ten draws show the state.
         - ``mean``: posterior mean of the value, zeros included.
         - ``mean_included``: posterior mean of the value in the draws with the edge; NaN if there is
           none.
         - ``bayes_factor``, if the prior probability is known, from a model or from `prior_inclusion`:
-          odds of inclusion over prior odds. Infinite or 0 where the indicator never changes.
-        - ``bayes_factor_bound``, likewise: where the indicator never changes, what the draws do vouch
-          for, with ``inclusion_bound`` in place of zero. The factor is at least this if the edge is
-          always present, at most this if it is always absent. NaN where the indicator changes.
+          odds of inclusion over prior odds. Of a share, infinite or 0 where the indicator never changes.
+        - ``log10_bayes_factor`` and ``log10_bayes_factor_mcse``, likewise: its decimal logarithm, and the
+          Monte-Carlo standard error of that, to first order; NaN where it is not known.
+        - ``bayes_factor_bound``, likewise: where there is an ``inclusion_bound``, what the draws do vouch
+          for. The factor is at least this if it is above 1, at most this if it is below. NaN elsewhere.
 
     Raises
     ------
@@ -86,6 +92,12 @@ def edge_inclusion(
         If the variable is not a finite vector with chains and draws, or has several entries for an edge, of
         which `edge_strength` makes one; if prior probabilities do not fit the edges or are not strictly
         between 0 and 1, or a `model` is given that has no free `SpikeAndSlab` of that name and those entries.
+
+    Warns
+    -----
+    UserWarning
+        If shares of draws and mean probabilities given all else differ by more than their errors, or an edge
+        is in all draws of one chain and in none of another: the chains have not mixed.
 
     Notes
     -----
@@ -101,11 +113,25 @@ def edge_inclusion(
     values = edge_draws(idata, var_name, group, model)
     if prior_inclusion is None:
         prior_inclusion = model_inclusion(model, values)
-    return inclusion_of(values, prior_inclusion)
+    return inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
 
 
-def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
-    """`edge_inclusion` of draws (chain, draw, edge), with prior probabilities or None for unknown ones."""
+def presence_statistic(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray | None:
+    """Find what the step of a variable told of its edges; None if it did not, or in another group."""
+    from pymc_mrf.steps.edges.presence_record import STATISTIC
+
+    if group != "posterior" or "sample_stats" not in idata.children:
+        return None
+    return idata["sample_stats"].data_vars.get(STATISTIC.format(var_name))
+
+
+def inclusion_of(
+    values: xr.DataArray, prior_inclusion: Any, statistic: xr.DataArray | None = None
+) -> xr.Dataset:
+    """`edge_inclusion` of draws (chain, draw, edge), with prior probabilities or None for unknown ones.
+
+    `statistic`: what their step told, of `presence_statistic`.
+    """
     import arviz as az
 
     var_name, dim = values.name, values.dims[-1]
@@ -122,20 +148,36 @@ def inclusion_of(values: xr.DataArray, prior_inclusion: Any) -> xr.Dataset:
     elif changing.size:
         of_changing = az.ess(included.isel({dim: changing}), method="mean")
         n_effective = min(n_effective, float(of_changing.median()))
-    bound = unseen(n_effective)
+    bound = xr.full_like(inclusion, unseen(n_effective)).where(constant)
     present = values.where(values != 0.0)
+    counts = included.sum(SAMPLE_DIMS)
+    log_odds, error = _log_odds(inclusion), mcse / (inclusion * (1.0 - inclusion)).where(~constant)
+    told, is_likely = told_presence(statistic, values), inclusion > 0.5
+    if told is not None:
+        warn_of_disagreement(told, values, n_effective)
+        is_likely = inclusion.copy(data=told.is_likely)
+        # what the draws show, and what they might have missed
+        shown = xr.where(is_likely, 1.0 - inclusion, inclusion) + unseen(n_effective)
+        bound = np.minimum(shown, 0.5).where(~told.is_known)
+        inclusion, mcse = inclusion.copy(data=told.inclusion), mcse.copy(data=told.inclusion_mcse)
+        log_odds, error = inclusion.copy(data=told.log_odds), inclusion.copy(data=told.log_odds_error)
+    nearest = _log_odds(xr.where(is_likely, 1.0 - bound, bound))
     result = {
         "inclusion": inclusion,
         "inclusion_mcse": mcse,
-        "inclusion_bound": xr.full_like(inclusion, bound).where(constant),
+        "inclusion_bound": bound,
         "mean": values.mean(SAMPLE_DIMS),
         # a sum over a count: the mean of no value is NaN without a warning
-        "mean_included": present.sum(SAMPLE_DIMS) / included.sum(SAMPLE_DIMS).where(inclusion > 0.0),
+        "mean_included": present.sum(SAMPLE_DIMS) / counts.where(counts > 0.0),
     }
     if prior is not None:
-        nearest = xr.where(inclusion == 1.0, 1.0 - bound, bound).where(constant)
-        result["bayes_factor"] = _odds(inclusion) / _odds(prior)
-        result["bayes_factor_bound"] = _odds(nearest) / _odds(prior)
+        log_prior_odds = _log_odds(prior)
+        log_factor = log_odds - log_prior_odds
+        with np.errstate(over="ignore"):
+            result["bayes_factor"] = xr.ufuncs.exp(log_factor)
+            result["bayes_factor_bound"] = xr.ufuncs.exp(nearest - log_prior_odds)
+        result["log10_bayes_factor"] = log_factor / LN10
+        result["log10_bayes_factor_mcse"] = error / LN10
     return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
 
 
@@ -166,9 +208,9 @@ def median_graph(
     Returns
     -------
     networkx.Graph, or networkx.DiGraph if the edges are arrows
-        All nodes of `graph`, in its order, and the edges whose inclusion exceeds `threshold`. Their
-        attribute ``inclusion`` is the probability, ``weight`` the posterior mean of the value in the
-        draws with the edge.
+        All nodes of `graph`, in its order, and the edges whose inclusion, as of `edge_inclusion`, exceeds
+        `threshold` and which a draw has. Their attribute ``inclusion`` is the probability, ``weight`` the
+        posterior mean of the value in the draws with the edge.
 
     Raises
     ------
@@ -187,14 +229,13 @@ def median_graph(
         )
     threshold = number(threshold, "threshold", 0.0, 1.0, closed=True)
     values = edge_values(idata, var_name, graph, group)
-    included = values != 0.0
-    inclusion = included.mean(SAMPLE_DIMS).values
-    totals, counts = values.sum(SAMPLE_DIMS).values, included.sum(SAMPLE_DIMS).values
+    found = inclusion_of(values, None, presence_statistic(idata, var_name, group))
+    inclusion, weight = found["inclusion"].values, found["mean_included"].values
     result = nx.DiGraph() if has_arrows else nx.Graph()
     result.add_nodes_from(graph.nodes)
-    for e in np.flatnonzero(inclusion > threshold):
+    for e in np.flatnonzero((inclusion > threshold) & np.isfinite(weight)):
         u, v = (graph.nodes[i] for i in graph.edges[e])
-        result.add_edge(u, v, inclusion=float(inclusion[e]), weight=float(totals[e] / counts[e]))
+        result.add_edge(u, v, inclusion=float(inclusion[e]), weight=float(weight[e]))
     return result
 
 
@@ -334,6 +375,6 @@ def prior_probabilities(prior: Any, n_edges: int) -> np.ndarray:
     return np.broadcast_to(p, n_edges)
 
 
-def _odds(p: xr.DataArray) -> xr.DataArray:
+def _log_odds(p: xr.DataArray) -> xr.DataArray:
     with np.errstate(divide="ignore"):
-        return p / (1.0 - p)
+        return xr.ufuncs.log(p) - xr.ufuncs.log1p(-p)

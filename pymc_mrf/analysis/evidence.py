@@ -44,9 +44,8 @@ def edge_evidence(
     Returns
     -------
     xarray.DataArray
-        "for", "undecided" or "against" for each edge. An edge that is present, or absent, in every draw is
-        decided only if what the draws vouch for, ``bayes_factor_bound`` of `edge_inclusion`, is beyond the
-        bound.
+        "for", "undecided" or "against" for each edge. Where the Bayes factor is not known, an edge is decided
+        only if what the draws vouch for, ``bayes_factor_bound`` of `edge_inclusion`, is beyond the bound.
 
     Raises
     ------
@@ -69,7 +68,7 @@ def edge_evidence(
 
 
 def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
-    """Tell the class of each edge from its ``bayes_factor`` or, if all draws agree, what they vouch for."""
+    """Tell the class of each edge from its ``bayes_factor`` or, if that is unknown, what draws vouch for."""
     vouched = found["bayes_factor_bound"].fillna(found["bayes_factor"])
     classes = xr.where(vouched > high, "for", xr.where(vouched < low, "against", "undecided"))
     return classes.rename("evidence")

@@ -76,7 +76,10 @@ def test_pairs_have_the_columns_of_the_table(exported):
     for _, row in exported["edges"].iterrows():
         found = pairs.edges[row["u"], row["v"]]
         assert found.keys() == set(row.index) - {"u", "v"}
-        np.testing.assert_array_equal(list(found.values()), row.drop(["u", "v"]).astype(float))
+        assert found.pop("evidence") == row["evidence"]
+        np.testing.assert_array_equal(
+            list(found.values()), row.drop(["u", "v", "evidence"]).astype(float)
+        )
 
 
 def test_matrix_is_read_as_it_was_written(exported):

@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.views import gaussian_edges as views
 from pymc_mrf.kernels.views import questions
@@ -145,7 +145,7 @@ def test_the_inverse_follows_and_stays_positive_definite(rng):
     view, error, ends = view_at(engine, w, b, rng), 0.0, 0
     prior = EdgePrior(np.zeros(len(EDGES)), SLAB, FLAT)
     for _ in range(300):
-        ends += sweep_edges(view, prior, True, rng)[1]
+        ends += sweep_edges(view, prior, True, rng, NOT_TOLD, rng)[1]
         K = precision(EDGES, view.w, np.exp(view.b))
         assert np.linalg.eigvalsh(K)[0] > 0
         S = np.linalg.inv(K)

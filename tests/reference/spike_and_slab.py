@@ -10,15 +10,17 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 
 
 class StructurePosterior(NamedTuple):
-    """Inclusion probabilities (r,), E[w] (r,), E[b] (d,) and the distribution of the edge count.
+    """Inclusion probabilities (r,), E[w] (r,), E[b] (d,), the distribution of the edge count, log odds (r,).
 
-    Of edges with blocks of parameters w has all of these.
+    Of edges with blocks of parameters w has all of these. The log odds are those of inclusion, finite where
+    it is 1 to all digits; empty if nobody asked.
     """
 
     inclusion: np.ndarray
     weight: np.ndarray
     bias: np.ndarray
     n_edges: np.ndarray
+    log_odds: np.ndarray = np.zeros(0)
 
 
 def field_log_likelihood(x, edges, family, likelihood, weight=0.5):
@@ -142,14 +144,23 @@ def structure_posteriors(
         weight[present] = means[:k]
         log_masses.append(mass)
         parts.append((np.array(structure, dtype=float), weight, means[k:] if log_bias else bias))
-    sizes = np.array([int(part[0].sum()) for part in parts])
+    structures = np.array([part[0] for part in parts])
+    sizes = structures.sum(axis=1).astype(int)
 
     def posterior(log_prior):
-        p = special.softmax(log_masses + np.array([log_prior(k) for k in sizes]))
+        log_p = log_masses + np.array([log_prior(k) for k in sizes])
+        p = special.softmax(log_p)
         inclusion, weight, biases = (
             sum(p[j] * part[k] for j, part in enumerate(parts)) for k in range(3)
         )
-        return StructurePosterior(inclusion, weight, biases, np.bincount(sizes, p, minlength=r + 1))
+        log_odds = np.array(
+            [
+                special.logsumexp(log_p[of == 1]) - special.logsumexp(log_p[of == 0])
+                for of in structures.T
+            ]
+        )
+        n_edges = np.bincount(sizes, p, minlength=r + 1)
+        return StructurePosterior(inclusion, weight, biases, n_edges, log_odds)
 
     return posterior
 

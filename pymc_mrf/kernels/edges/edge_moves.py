@@ -72,6 +72,25 @@ class EdgePrior(NamedTuple):
     bias: Densities | Alike | Combined
 
 
+class Presence(NamedTuple):
+    """What visits to edges add up: the probability that an edge is present, given all else.
+
+    Attributes
+    ----------
+    present, absent : (r,) arrays
+        Logs of the sums, over the visits, of the probabilities that the edge is present and that it is not.
+    share : float
+        Share of the visits to absent, hopeless edges that are told, each for all of them; 0: no visit is.
+    """
+
+    present: np.ndarray
+    absent: np.ndarray
+    share: float
+
+
+NOT_TOLD = Presence(np.empty(0), np.empty(0), 0.0)
+
+
 @lean
 def inclusion_probability(log_odds):
     """Probability with which a value other than 0 is proposed."""
@@ -225,8 +244,24 @@ def log_presence(view, e, x, absent, prior, fit):
 
 
 @lean
-def sweep_edges(view, prior, corrected, rng):
+def tell_presence(presence, e, log_odds, weight):
+    """Add 1 / (1 + exp(-log_odds)) and 1 / (1 + exp(log_odds)), times `weight`, to the sums of edge e."""
+    smaller = -np.log1p(np.exp(-abs(log_odds)))
+    of_present, of_absent = min(log_odds, 0.0) + smaller, min(-log_odds, 0.0) + smaller
+    presence.present[e] = np.logaddexp(presence.present[e], np.log(weight) + of_present)
+    presence.absent[e] = np.logaddexp(presence.absent[e], np.log(weight) + of_absent)
+
+
+@lean
+def sweep_edges(view, prior, corrected, rng, presence, rng_of_presence):
     """Update every edge in turn.
+
+    What a visit adds to `presence` is unbiased. Let x be the present value of the edge or, if it is absent,
+    one drawn from the density q of proposals, and t its conditional density relative to absence. Then
+    w = t(x) / q(x) is the odds of the joint density of presence and x against that of absence and x. Given
+    x and all else the edge is present with probability w / (1 + w), the mean of which over the chain is
+    therefore the probability of presence (the choice between states of Barker, 1965; Tjelmeland, 2004),
+    however good q is.
 
     Parameters
     ----------
@@ -236,6 +271,10 @@ def sweep_edges(view, prior, corrected, rng):
     corrected : bool
         Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
     rng : numpy.random.Generator
+    presence : Presence
+        Added to.
+    rng_of_presence : numpy.random.Generator
+        For what only `presence` needs: the draws of the chain do not depend on it.
 
     Returns
     -------
@@ -244,27 +283,39 @@ def sweep_edges(view, prior, corrected, rng):
     """
     slab, n_proposed, n_accepted = prior.slab, 0, 0
     for e in view.field.order:
+        weight = 1.0
         old, uniform = present_value(view, e), rng.random()
         explained, h = look_at(view, e, old)
         if is_absent(view, old) and explained < STRONG:
             # most edges are hopeless: an upper bound of what `rho` will be settles them
             bound = highest_odds(view, e, prior, explained, h)
             if bound < REFINE and uniform > max(bound, LEAST):
-                continue
+                if presence.share == 0.0 or rng_of_presence.random() >= presence.share:
+                    continue
+                weight, uniform = 1.0 / presence.share, 1.0
         fit, log_mass, explained = rough_fit(view, e, slab)
         rho = inclusion_probability(prior.log_odds[e] + log_mass)
         if rho > REFINE or explained >= STRONG:
             fit, log_mass = refined_fit(view, e, fit, prior)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
         new = propose(view, slab, fit, rng) if uniform < rho else no_value(view, e)
-        if is_absent(view, new) and is_absent(view, old):
+        stays_absent = is_absent(view, new) and is_absent(view, old)
+        if stays_absent and presence.share == 0.0:
+            continue
+        absent = log_biases(view, e, no_value(view, e), prior.bias)
+        if stays_absent:
+            x = propose(view, slab, fit, rng_of_presence)
+            tell_presence(presence, e, log_presence(view, e, x, absent, prior, fit), weight)
             continue
         n_proposed += 1
-        log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
-        absent = log_biases(view, e, no_value(view, e), prior.bias)
+        log_ratio, log_odds, is_told = 0.0, np.log(rho / (1.0 - rho)), presence.share == 0.0
         for x, sign in ((old, -1.0), (new, 1.0)):
             if not is_absent(view, x):
-                log_ratio += sign * (log_presence(view, e, x, absent, prior, fit) - log_odds)
+                value = log_presence(view, e, x, absent, prior, fit)
+                log_ratio += sign * (value - log_odds)
+                if not is_told:
+                    tell_presence(presence, e, value, 1.0)
+                    is_told = True
         if corrected and not metropolis(log_ratio, rng)[0]:
             continue
         n_accepted += 1

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior, sweep_edges
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence, sweep_edges
 from pymc_mrf.kernels.edges.hamiltonian import (
     Coordinates,
     NormalCoordinates,
@@ -174,21 +174,37 @@ class EdgeEngine:
     def remember(self) -> None:
         """Keep what `learn` needs of the state before a joint move."""
 
-    def sweep(self, w, b, prior: EdgePrior, rng, corrected: bool = True) -> tuple[int, int]:
+    def sweep(
+        self,
+        w,
+        b,
+        prior: EdgePrior,
+        rng,
+        corrected: bool = True,
+        presence: Presence = NOT_TOLD,
+        rng_of_presence=None,
+    ) -> tuple[int, int]:
         """Update every edge in turn, `n_repeats` times; `w` (r,) and `b` (d q,) are changed in place.
 
-        Without the Metropolis-Hastings correction if not `corrected`. Returns the numbers of proposals that
-        would change an edge, and of those accepted.
+        Without the Metropolis-Hastings correction if not `corrected`. Every other pass, `n_told` of them,
+        adds to `presence`, with random numbers of its own. Returns the numbers of proposals that would change
+        an edge, and of those accepted.
         """
         view, n_proposed, n_accepted = self.view, 0, 0
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        for _ in range(self.n_repeats):
-            proposed, accepted = sweep_edges(view, prior, corrected, rng)
+        for k in range(self.n_repeats):
+            told = NOT_TOLD if k % 2 else presence
+            proposed, accepted = sweep_edges(view, prior, corrected, rng, told, rng_of_presence or rng)
             n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
         return n_proposed, n_accepted
+
+    @property
+    def n_told(self) -> int:
+        """Number of passes of a `sweep` that add to what it tells of the presence of edges."""
+        return -(-self.n_repeats // 2)
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""

@@ -61,6 +61,8 @@ class MRFStep(Remembering, BlockedStep):
     """Its own; those of its base classes are inherited."""
     declared: ClassVar[dict[str, Declared]] = {}
     """All its statistics, by their names in the results."""
+    stats_dtypes: list[dict[str, Any]]
+    stats_dtypes_shapes: dict[str, Any]
     invariant: ClassVar[dict[str, str]] = {}
     """What it leaves invariant, by the likelihood of the field; "any" if that makes no difference."""
     serves: ClassVar[tuple[str, ...]] = ()

@@ -68,7 +68,7 @@ def draws_of(
         use_junction_tree(step._engine, step._fields[0].graph)
     if not corrected:
         sweep = step._engine.sweep
-        step._engine.sweep = lambda *args: sweep(*args, corrected=False)
+        step._engine.sweep = lambda *args, **told: sweep(*args, corrected=False, **told)
     values = [model.rvs_to_values[model[name]].name for name in names]
     chains = []
     for chain in range(n_chains):

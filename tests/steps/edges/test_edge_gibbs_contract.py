@@ -30,7 +30,12 @@ def test_a_start_of_the_user_is_kept():
         step = EdgeGibbs([model["w"], model["b"]])
     seen = []
     sweep = step._engine.sweep
-    step._engine.sweep = lambda w, b, *rest: seen.append((w.copy(), b.copy())) or sweep(w, b, *rest)
+
+    def watched(w, b, *rest, **told):
+        seen.append((w.copy(), b.copy()))
+        return sweep(w, b, *rest, **told)
+
+    step._engine.sweep = watched
     point = model.initial_point()
     start = {**point, "w": np.array([0.0, 0.5, 0.0, -0.25, 0.0, 0.0]), "b": np.full(4, 0.125)}
     for value in (point, start):

@@ -1,0 +1,272 @@
+"""What sweeps tell of the probability of every edge, against enumeration and against the draws."""
+
+from copy import deepcopy
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy import special, stats
+
+import pymc_mrf as pmrf
+from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches, share_of
+from tests.marks import slow
+from tests.reference.spike_and_slab import structure_posterior
+from tests.statistics import Z
+from tests.steps.edges import (
+    arrow_models,
+    block_models,
+    gaussian_models,
+    mixed_models,
+    small_models,
+    state_models,
+)
+from tests.steps.edges.binary_models import (
+    REFERENCES,
+    TRIANGLE,
+    boltzmann_data,
+    fixed_bias_model,
+    fixed_p,
+    random_bias_model,
+    reference,
+)
+
+
+def told_by(model, n_draws, name="w", tune=200, n_chains=2, seed=1):
+    """Log probabilities (2, n_chains, n_draws, r) of presence and absence; the same edges in the draws."""
+    with model:
+        step = EdgeGibbs(list(model.free_RVs))
+    parts = getattr(step, "methods", [step])
+    op = model[name].owner.op
+    heads = np.cumsum([0, *op.blocks[:-1]]) if op.blocks else np.arange(op.n)
+    logs, draws = [], []
+    for chain in range(n_chains):
+        for k, part in enumerate(parts):
+            part.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
+        point, told, values = model.initial_point(), [], []
+        for i in range(tune + n_draws):
+            if i == tune:
+                step.stop_tuning()
+            point, of_steps = step.step(point)
+            [of_draw] = [one[key] for one in of_steps for key in one if key.endswith(f"presence_{name}")]
+            told.append(of_draw)
+            values.append(point[name][heads] != 0.0)
+        assert np.isnan(told[:tune]).all()
+        logs.append(told[tune:])
+        draws.append(values[tune:])
+    return np.array(read_batches(np.array(logs), len(heads))), np.array(draws).astype(float)
+
+
+def log_odds(logs, e):
+    """Log odds of edge e, and the Monte-Carlo error of the smaller probability, relative to it."""
+    means = special.logsumexp(logs[..., e], axis=(1, 2)) - np.log(logs[0, ..., e].size)
+    k = int(means[1] < means[0])
+    odds = means[k] - np.log(-np.expm1(means[k]))
+    return (-odds if k else odds), float(az.mcse(np.exp(logs[k, ..., e] - means[k])))
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("n", [80, slow(800)])
+def test_odds_of_three_edges_with_random_biases(likelihood, n):
+    """By quadrature over all structures; with 800 rows from -2 to 21."""
+    x = boltzmann_data(n, seed=2)[:, :3]
+    logs, _ = told_by(random_bias_model(x, likelihood=likelihood), 2000)
+    value = REFERENCES[likelihood](x, TRIANGLE.edges.tolist(), (0, 1))
+
+    def exact(p):
+        slab, bias = stats.norm(0, 1).logpdf, stats.norm(0, 2).logpdf
+        return structure_posterior(value, 3, 3, fixed_p(p, 3), slab, log_bias=bias, n_nodes=6).log_odds
+
+    found, error = np.array([log_odds(logs, e) for e in range(3)]).T
+    # values of a sure edge in the draws do not reach the tails of its proposals: 5 % of its absence
+    assert (np.abs(found - exact(0.4)) < Z * error + 0.05).all()
+    assert (np.abs(found - exact(0.45)) > Z * error + 0.05).any()  # negative control
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_odds_of_four_nodes(likelihood):
+    x = boltzmann_data(200, seed=1)
+    logs, _ = told_by(fixed_bias_model(x, likelihood=likelihood), 2000)
+    found, error = np.array([log_odds(logs, e) for e in range(6)]).T
+    for p, agrees in ((0.4, True), (0.5, False)):
+        gap = np.abs(found - reference(x, likelihood, fixed_p(p), n_nodes=7).log_odds)
+        assert (gap < Z * error + 0.05).all() == agrees
+
+
+def gaussian(n):
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
+        x = gaussian_models.measurements(n, 5)
+        pmrf.GaussianMRF("x", w, gaussian_models.DIAGONAL, graph=TRIANGLE, observed=x)
+    return model
+
+
+def difference(likelihood):
+    """Parameters w + delta / 2 and w - delta / 2 of two fields."""
+    family, graph = state_models.MIXED, state_models.GRAPH
+    with pm.Model() as model:
+        w, delta = (
+            pmrf.SpikeAndSlab(name, 0.4, pm.Normal.dist(0, 0.5), shape=6) for name in ("w", "delta")
+        )
+        for k, (name, half) in enumerate(zip("xy", (0.5, -0.5), strict=True)):
+            b = state_models.node_parameters(family, 4, k)
+            x = state_models.field_data(family, graph, state_models.WEIGHT, b, 50, k)
+            state_models.declare(name, family, w + half * delta, b, graph, x, likelihood)
+    return model
+
+
+def binary(likelihood="exact", n=80, **options):
+    return random_bias_model(boltzmann_data(n, seed=2)[:, :3], likelihood=likelihood, **options)
+
+
+MODELS = {
+    "exact": binary,
+    "pseudo": lambda: binary("pseudo"),
+    "monte-carlo": lambda: binary("monte-carlo"),
+    "Gaussian": lambda: gaussian(30),
+    "Gaussian, few rows": lambda: gaussian(3),
+    "blocks": block_models.small_model,
+    "mixed": mixed_models.small_model,
+    "mixed, pseudo": lambda: mixed_models.small_model("pseudo"),
+    "arrows": arrow_models.small_model,
+    "difference": lambda: difference("exact"),
+    "difference, pseudo": lambda: difference("pseudo"),
+    "Cauchy": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Cauchy.dist(0, 1)),
+    "tabulated": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Gamma.dist(0.8, 1.0)),
+}
+QUICK = ("pseudo", "Gaussian, few rows", "blocks", "tabulated")
+
+
+def gaps_to_draws(logs, present):
+    """Mean differences of told probabilities and indicators, in Monte-Carlo errors."""
+    found = []
+    for told, seen in ((np.exp(logs[0]), present), (np.exp(logs[1]), 1.0 - present)):
+        shares = seen.mean(axis=(0, 1))
+        for e in np.flatnonzero((shares > 0.01) & (shares < 0.99)):
+            off = told[..., e] - seen[..., e]
+            found.append(off.mean() / float(az.mcse(off)))
+    return np.abs(found)
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in MODELS])
+def test_told_probabilities_are_those_of_the_draws(name):
+    """Whatever the likelihood, the slab and the number of parameters: the means differ by chance alone.
+
+    The draws are compared with enumeration elsewhere.
+    """
+    logs, present = told_by(MODELS[name](), 2000, "delta" if "difference" in name else "w")
+    gaps = gaps_to_draws(logs, present)
+    assert len(gaps) and gaps.max() < Z, gaps
+    shares = present.mean(axis=(0, 1))
+    doubtful = (shares > 0.05) & (shares < 0.95)
+    assert (
+        np.exp(logs[0])[..., doubtful].var(axis=(0, 1)).sum() < present[..., doubtful].var((0, 1)).sum()
+    )
+    # negative control: odds that are half as large again
+    shifted = np.array([logs[0] + 0.4, logs[1]])
+    shifted -= special.logsumexp(shifted, axis=0)
+    assert gaps_to_draws(shifted, present).max() > Z
+
+
+def sampled(model, **options):
+    options = {"draws": 300, "tune": 100, "chains": 2, "cores": 1, "random_seed": 1} | options
+    return pm.sample(
+        model=model, progressbar=False, quiet=True, compute_convergence_checks=False, **options
+    )
+
+
+def test_a_random_prior_probability_is_averaged_over():
+    idata = sampled(small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), draws=1500)
+    logs = np.array(read_batches(idata.sample_stats["edge_gibbs_presence_w"].values, 6))
+    assert gaps_to_draws(logs, (idata.posterior["w"].values != 0.0).astype(float)).max() < Z
+
+
+def test_telling_changes_no_draw():
+    model = fixed_bias_model(boltzmann_data(80, seed=1))
+    with model:
+        step = EdgeGibbs(model.free_RVs)
+    chains = []
+    for step._tells_presence in (True, False):
+        step.setup_chain(np.random.default_rng(1), 0, 200)
+        point, draws = model.initial_point(), []
+        for _ in range(200):
+            point, _ = step.step(point)
+            draws.append(point["w"])
+        chains.append(draws)
+    np.testing.assert_array_equal(*chains)
+
+
+def test_a_chain_goes_on_from_its_state():
+    model = fixed_bias_model(boltzmann_data(80, seed=1))
+    with model:
+        first, second = EdgeGibbs(model.free_RVs), EdgeGibbs(model.free_RVs)
+    for step in (first, second):
+        step.setup_chain(np.random.default_rng(1), 0, 20)
+    point = model.initial_point()
+    for _ in range(7):
+        point, _ = first.step(point)
+    second.sampling_state = deepcopy(first.sampling_state)
+    for step in (first, second):
+        step.told = [step.step(point)[1][0][step._presence_name] for _ in range(3)]
+    np.testing.assert_array_equal(first.told, second.told)
+
+
+@pytest.mark.parametrize("r", [1, 50, 51, 120, 5000])
+def test_sums_of_large_fields_are_told_now_and_then(r):
+    """Every edge with the means since it was told last, in a vector shorter than that of the edges."""
+    record, rng, n_draws = PresenceRecord(r), np.random.default_rng(1), 3 * period_of(r) + 1
+    p = rng.random((n_draws, r))
+    told = []
+    for now in p:
+        record.view(rng)
+        record.sums[:] = np.logaddexp(record.sums, np.log([now, 1.0 - now]) + np.log(2.0))
+        told.append(record.tell(2))
+    told = np.array(told)[None]
+    assert told.shape[-1] <= 2 + 2 * max(50, -(-r // 40))
+    batches = read_batches(told, r)
+    period = period_of(r)
+    for e in {0, r // 2, r - 1}:
+        ends = np.arange(e % period, n_draws, period)[: batches.log_present.shape[1]]
+        for k, end in enumerate(ends):
+            mean = p[max(end - period + 1, 0) : end + 1, e].mean()
+            np.testing.assert_allclose(np.exp(batches.log_present[0, k, e]), mean)
+            np.testing.assert_allclose(np.exp(batches.log_absent[0, k, e]), 1.0 - mean)
+    # draws that are left out leave out their own sums
+    assert read_batches(told[:, period:], r).log_present.shape[1] == batches.log_present.shape[1] - 1
+    assert period == 1 or read_batches(told[:, :1], r) is None
+    assert read_batches(np.full_like(told, np.nan), r) is None
+    with pytest.raises(ValueError, match="are not those of"):
+        read_batches(told, 2 * r + 100)
+
+
+def test_visits_to_hopeless_edges_are_told_in_part():
+    """Of 66 edges a quarter of such visits: the probabilities are those of the draws all the same."""
+    assert share_of(16) == 1.0 and share_of(66) < 0.25 and share_of(10**6) == 1 / 32
+    rng = np.random.default_rng(4)
+    graph = pmrf.PairwiseGraph(range(12), [(i, j) for i in range(12) for j in range(i)])
+    x = rng.integers(2, size=(150, 12))
+    x[:, 1::3] = np.where(rng.random((150, 4)) < 0.6, x[:, ::3], x[:, 1::3])
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.3, pm.Normal.dist(0, 1), shape=66)
+        pmrf.BoltzmannMachine("x", w, np.zeros(12), graph=graph, observed=x, likelihood="pseudo")
+    idata = sampled(model, draws=1500)
+    batches = read_batches(idata.sample_stats["edge_gibbs_presence_w"].values, 66)
+    told = np.exp(batches.log_present)
+    present = (idata.posterior["w"].values != 0.0).astype(float)
+    for e in np.flatnonzero((present.mean((0, 1)) > 0.01) & (present.mean((0, 1)) < 0.99)):
+        error = np.hypot(float(az.mcse(told[..., e])), float(az.mcse(present[..., e])))
+        assert abs(told[..., e].mean() - present[..., e].mean()) < Z * error
+    off = np.array([told.mean((1,)) - present.mean((1,))])
+    assert abs(off.mean()) < 0.005
+
+
+def test_results_on_disk_tell_the_same(tmp_path):
+    idata = sampled(fixed_bias_model(boltzmann_data(80, seed=1)))
+    idata.to_netcdf(tmp_path / "run.nc")
+    again = xr.open_datatree(tmp_path / "run.nc")
+    found, same = (pmrf.edge_inclusion(tree, "w", prior_inclusion=0.4) for tree in (idata, again))
+    xr.testing.assert_identical(found, same)
+    again.close()
