@@ -143,8 +143,8 @@ def test_few_rows_fill_the_cone(n, likelihood):
 
 
 @pytest.mark.slow
-def test_one_row_with_everything_random():
-    kinds, graph, x, *_ = case_of("Gaussian binary Gaussian", 1)
+def test_two_rows_with_everything_random():
+    kinds, graph, x, *_ = case_of("Gaussian binary Gaussian", 2)
     w, _, log_diagonal = draws_of(model_of(kinds, graph, x), NAMES, 300)
     assert np.isfinite(w).all() and np.ptp(log_diagonal, axis=(0, 1)).min() > 0.5
     assert (w[..., 2] ** 2 < np.exp(log_diagonal.sum(axis=2))).all()

@@ -29,13 +29,13 @@ SLABS = {
 def log_likelihood(w, x, likelihood):
     """Of two nodes without biases, for weights (k,)."""
     n, n_11 = len(x), np.sum(x.prod(axis=1))
-    if likelihood == "pseudo":  # each node given the other one
+    if likelihood == "pseudo":  # each node given the other one, to the power of one half
         terms = (
             n_11 * w
             - x.sum(axis=0)[:, None] * np.log1p(np.exp(w))
             - (n - x.sum(axis=0))[:, None] * np.log(2)
         )
-        return terms.sum(axis=0)
+        return terms.sum(axis=0) / 2
     return n_11 * w - n * np.log(3.0 + np.exp(w))
 
 
