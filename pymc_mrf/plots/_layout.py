@@ -1,11 +1,15 @@
 """Where the nodes of a network are drawn: related ones near each other, labels apart."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 ASPECT = 1.3  # width over height of a network
 ALONE = (0.7, 0.4)  # room of a node without edges, in units of that of others
 MAX_STRETCH = 1.5  # of one direction, compared with the other
+LEAST_SIZE = 0.5  # of a part in each direction, in units of the room of a node
 MAX_BESIDE = 40  # parts in a row
+GAP = 0.25, 0.14  # inches between nodes without edges, and twice as much above them
 
 
 def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -35,11 +39,41 @@ def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.nd
         extent = np.ptp(inside, axis=0)
         aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
         size = np.sqrt([len(part) * aspect, len(part) / aspect])
-        room = 0.85 * size
-        shape = fit(inside, room)
+        shape = fit(inside, 0.85 * size)
+        size = np.maximum(np.ptp(shape, axis=0) + 0.15 * size, LEAST_SIZE)
         places.append(shape + 0.5 * (size - np.ptp(shape, axis=0)))
         sizes.append(tuple(size))
     return _in_rows(parts, places, sizes)
+
+
+def network_layout(
+    edges: np.ndarray,
+    lengths: np.ndarray,
+    boxes: np.ndarray,
+    size_of: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Layout (d, 2) in inches of joined nodes by `packed_layout`, and below them others, close together.
+
+    `boxes` (d, 2) are the widths and heights of the nodes; `size_of` tells the size of a picture of some.
+    """
+    is_joined = np.isin(np.arange(len(boxes)), edges)
+    joined, alone = np.flatnonzero(is_joined), np.flatnonzero(~is_joined)
+    xy = np.zeros((len(boxes), 2))
+    if len(joined):
+        layout = packed_layout(len(joined), np.searchsorted(joined, edges), lengths)
+        xy[joined] = fit(layout, size_of(boxes[joined]))
+    if not len(alone):
+        return xy
+    cell = boxes[alone].max(axis=0) + GAP
+    if len(joined):
+        width = max(np.ptp(xy[joined, 0]), cell[0])
+    else:
+        width = cell[0] * np.ceil(np.sqrt(len(alone) * ASPECT * cell[1] / cell[0]))
+    n_columns = min(int(width / cell[0]), len(alone))
+    row, column = np.divmod(np.arange(len(alone)), n_columns)
+    xy[alone, 0] = (column + 0.5) * width / n_columns
+    xy[alone, 1] = -cell[1] * (row + 2.0 * bool(len(joined)))
+    return xy
 
 
 def _lying(xy: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What the pictures of a network share: places of the nodes, their colours, labels and legends."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot, category_palette, literal
 from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
-from pymc_mrf.plots._layout import ASPECT, fit, packed_layout, separate
+from pymc_mrf.plots._layout import ASPECT, fit, network_layout, separate
 from pymc_mrf.plots._places import points
+from pymc_mrf.plots._rings import COLOR, WIDTH, Rings, node_shares
 from pymc_mrf.plots._shapes import Shape, node_kinds, shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
@@ -34,11 +36,12 @@ class NodeLooks(NamedTuple):
     colors: list  # of each node
     categories: list | None  # that the colours stand for
     kinds: list[str] | None  # that shapes stand for
+    shares: np.ndarray | None  # that rings stand for
 
     @property
     def is_explained(self) -> bool:
-        """Whether colours or shapes stand for something."""
-        return self.categories is not None or self.kinds is not None
+        """Whether colours, shapes or rings stand for something."""
+        return any(meaning is not None for meaning in (self.categories, self.kinds, self.shares))
 
     @property
     def shapes(self) -> list[Shape]:
@@ -96,10 +99,9 @@ def open_network(
     boxes = np.full((graph.n_nodes, 2), DOT) if labels is None else growth * labels.boxes
     if pos is None:
         lengths = np.ones(len(edges)) if lengths is None else lengths
-        xy = packed_layout(graph.n_nodes, edges, lengths)
+        xy = network_layout(edges, lengths, boxes, partial(_network_size, is_alone=len(data) == 1))
     else:
-        xy = points(graph.nodes, pos)
-    xy = fit(xy, _network_size(boxes, len(data) == 1))
+        xy = fit(points(graph.nodes, pos), _network_size(boxes, len(data) == 1))
     if labels is not None:
         xy = separate(xy, 1.1 * boxes)
     reach = 0.5 * boxes + [0.0, loop_height]
@@ -152,6 +154,8 @@ def close_network(canvas: Canvas) -> None:
     else:
         options |= {"texts": canvas.labels.texts, "artist_dims": {"node": len(canvas.xy)}}
         plot.map("nodes", _draw_labels, fontsize=FONT_SIZE, **options)
+        if looks.shares is not None and plot.shows("nodes"):
+            plot.map("rings", _draw_rings, pc=plot.pc, shares=looks.shares)
         if canvas.labels.names and plot.shows("nodes") and plot.shows("names"):
             _draw_names(canvas)
     for target in canvas.targets:
@@ -173,16 +177,21 @@ def node_looks(
     node_category: Any,
     category_colors: Mapping | None,
     node_kind: Any = None,
+    predictability: Any = None,
 ) -> NodeLooks:
-    """Colours of the categories of the nodes, neutral grey without any, and their kinds.
+    """Colours of the categories of the nodes, neutral grey without any, their kinds and shares of a ring.
 
     Categories that are a variable of `dt` are those of its `point_grouping`.
     """
-    kinds = node_kinds(graph.nodes, node_kind)
+    kinds, shares = node_kinds(graph.nodes, node_kind), node_shares(graph.nodes, predictability)
+    if shares is not None and graph.n_nodes > MAX_NODE_LABELS:
+        raise ValueError(
+            f"predictability is for up to {MAX_NODE_LABELS} nodes, which have labels, not {graph.n_nodes}"
+        )
     if node_category is None:
         if category_colors is not None:
             raise ValueError("category_colors needs node_category, the category of every node")
-        return NodeLooks(["#8C8C8C"] * graph.n_nodes, None, kinds)
+        return NodeLooks(["#8C8C8C"] * graph.n_nodes, None, kinds, shares)
     if isinstance(node_category, str):
         node_draws(dt, node_category, graph, group, "node_category")
         labels = point_grouping(dt, node_category, group=group).values.tolist()
@@ -202,7 +211,7 @@ def node_looks(
             raise ValueError(
                 f"category_colors[{name!r}] is {category_colors[name]!r}, which is no colour of matplotlib"
             )
-    return NodeLooks([category_colors[name] for name in categories], categories, kinds)
+    return NodeLooks([category_colors[name] for name in categories], categories, kinds, shares)
 
 
 def _is_color(value: Any) -> bool:
@@ -227,6 +236,11 @@ def _draw_labels(
         look = {"ha": "center", "va": "center", "multialignment": "center", "zorder": 2, "bbox": box}
         artists[i] = target.text(x, y, text, **{**look, **style})
     return artists
+
+
+def _draw_rings(da: xr.DataArray, target: Any, pc: Any, shares: np.ndarray, **style: Any) -> Any:
+    look = {"color": COLOR, "linewidth": WIDTH, "zorder": 3, **style}
+    return target.add_artist(Rings(pc.get_viz("nodes", da.name).values, shares, **look))
 
 
 def _draw_dots(
@@ -266,6 +280,7 @@ def _draw_names(canvas: Canvas) -> None:
 
 def _draw_category_legend(canvas: Canvas) -> None:
     """Explain the colours of the categories, and the shapes of the kinds."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     looks = canvas.looks
@@ -275,6 +290,9 @@ def _draw_category_legend(canvas: Canvas) -> None:
         for name, color in color_of.items()
     ]
     handles += [] if looks.kinds is None else shape_handles(looks.kinds)
+    if looks.shares is not None and canvas.plot.shows("rings"):
+        style = {"color": COLOR, "linewidth": WIDTH}
+        handles.append(Line2D([], [], label="part of the outline: predictability", **style))
     figure = canvas.targets[0].figure
     widest = max(text_size(handle.get_label(), LEGEND_FONT_SIZE)[0] for handle in handles)
     style = {

@@ -39,6 +39,7 @@ def plot_edges(
     node_category: Mapping[Hashable, str] | str | None = None,
     category_colors: Mapping[str, Any] | None = None,
     node_kind: Any = None,
+    predictability: Any = None,
     pos: Any = None,
     group: str = "posterior",
     backend: str | None = None,
@@ -81,6 +82,11 @@ def plot_edges(
         Kind of every node, by their names or in their order: "continuous" ones are circles, "ordinal" ones,
         of two states or more, squares, and "nominal" ones, without an order, diamonds, with a legend; all are
         stretched to hold their labels. Of a field, as ``model["x"]``, nodes are of its kind or kinds.
+    predictability : Dataset or DataArray, mapping, or sequence, optional
+        Share of every node that the others explain, as of `predictability`, of which its means are
+        ``explained_accuracy`` and, of measurements, ``explained_variance``; or numbers by the names of the
+        nodes or in their order. So much of the outline of a label is thick, clockwise from the top, none
+        where a share is negative or NaN. For up to 150 nodes.
     pos : optional
         Position (x, y) of every node: a dictionary by their names, a sequence in their order, or a table of
         points, as in `plot_latent_field`. By default Kamada & Kawai (1989) places the median graph, its parts
@@ -93,7 +99,8 @@ def plot_edges(
         Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
-        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "names" (``Figure.legend``) of nodes
+        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "rings" of their predictability
+        (``color`` and ``linewidth``), "names" (``Figure.legend``) of nodes
         that are numbered, "edge_legend" (``Figure.legend``), "legend" (``Figure.legend``), that of the node
         categories and kinds, and "title" (``Axes.set_title``), the variable where there are several.
     **pc_kwargs
@@ -107,8 +114,8 @@ def plot_edges(
     ------
     TypeError, ValueError
         If a variable is not a finite vector of the graph's edges, `min_inclusion` is not a
-        probability, `max_edges` no positive number, a mapping lacks a node or a category, or a kind is none
-        of these.
+        probability, `max_edges` no positive number, a mapping lacks a node or a category, a kind is none
+        of these, or a share is above 1.
 
     Examples
     --------
@@ -120,7 +127,7 @@ def plot_edges(
     >>> pymc_mrf.plot_edges(idata, ["patients", "controls", "delta"], graph=graph)
     """
     check_tree(dt, "dt")
-    parts = ("edges", "nodes", "names", "edge_legend", "legend", "title")
+    parts = ("edges", "nodes", "rings", "names", "edge_legend", "legend", "title")
     plot = Plot("plot_edges", parts, visuals, backend, pc_kwargs)
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
@@ -130,7 +137,7 @@ def plot_edges(
         raise ValueError("var_name is empty; give the name of a variable, or of several")
     values = xr.Dataset({name: edge_values(dt, name, graph, group) for name in names})
     inclusion, means = (values != 0.0).mean(SAMPLE_DIMS), values.mean(SAMPLE_DIMS)
-    looks = node_looks(dt, graph, group, node_category, category_colors, node_kind)
+    looks = node_looks(dt, graph, group, node_category, category_colors, node_kind, predictability)
     signed = {name: _have_sign(values[name], graph, looks.kinds) for name in names}
     if max_edges is None:
         max_edges = max(MANY_EDGES, EDGES_PER_NODE * graph.n_nodes)
