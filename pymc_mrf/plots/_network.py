@@ -291,8 +291,8 @@ def _draw_category_legend(canvas: Canvas) -> None:
     ]
     handles += [] if looks.kinds is None else shape_handles(looks.kinds)
     if looks.shares is not None and canvas.plot.shows("rings"):
-        style = {"color": COLOR, "linewidth": WIDTH}
-        handles.append(Line2D([], [], label="part of the outline: predictability", **style))
+        label = "part of the outline: predictability"
+        handles.append(Line2D([], [], label=label, color=COLOR, linewidth=WIDTH))
     figure = canvas.targets[0].figure
     widest = max(text_size(handle.get_label(), LEGEND_FONT_SIZE)[0] for handle in handles)
     style = {

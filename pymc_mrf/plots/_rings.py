@@ -58,7 +58,7 @@ def node_shares(nodes: Sequence[Hashable], value: Any) -> np.ndarray | None:
 
 def _by_node(shares: xr.Dataset, names: list[str]) -> dict[Hashable, float]:
     """Mean share by the label of its node, of several variables together."""
-    found = {}
+    found: dict[Hashable, float] = {}
     for name in names:
         mean = shares[name].mean([dim for dim in SAMPLE_DIMS if dim in shares[name].dims])
         if mean.ndim != 1:
@@ -109,7 +109,7 @@ class Rings(Artist):
 
 def part_of_outline(outline: Path, share: float) -> np.ndarray:
     """Corners (m, 2) of a share of a closed outline, clockwise from the middle of its top."""
-    corners = max(outline.to_polygons(), key=len)
+    corners = max((np.asarray(polygon) for polygon in outline.to_polygons()), key=len)
     x, y = corners.T
     if np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]) > 0.0:
         corners = corners[::-1]
