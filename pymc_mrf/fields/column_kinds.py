@@ -245,6 +245,23 @@ class ColumnKinds:
             columns[name] = of_codes if is_text else np.asarray(of_codes)
         return pd.DataFrame(columns)
 
+    def written(self, states: np.ndarray) -> np.ndarray:
+        """Write states (..., d) of answers, counted from 0, as the table writes them.
+
+        Returns
+        -------
+        (..., d) array
+            Whole numbers if all labels are, texts if all are, else objects.
+        """
+        own = [self.labels[i] or tuple(range(k)) for i, k in enumerate(self.n_states)]
+        every = [label for labels in own for label in labels]
+        of_numbers = all(number_of(v) is not None and not isinstance(v, str) for v in every)
+        is_whole = of_numbers and all(v == round(v) for v in every)
+        of_texts = all(isinstance(v, str) for v in every)
+        kind: Any = np.int64 if is_whole else str if of_texts else object
+        columns = [np.array(labels, dtype=kind)[states[..., i]] for i, labels in enumerate(own)]
+        return np.stack(columns, axis=-1)
+
     def read(
         self, table: Any, name: str, columns: Sequence | None = None, *, is_first: bool = True
     ) -> Answers | None:
