@@ -50,10 +50,9 @@ def forecast(
     Returns
     -------
     xarray.DataArray
-        States with the dimensions ("chain", "draw", "series", "ahead", "node"); "ahead" counts from 1. Of a
-        table of ordered categories these are their places, 0, 1, ... Series
-        that several columns make are texts such as "anna, 3"; those of fewer rows than the largest lag are
-        not there.
+        States with the dimensions ("chain", "draw", "series", "ahead", "node"), as the table of the field
+        writes them: texts if its answers are. "ahead" counts from 1. Series that several columns make are
+        texts such as "anna, 3"; those of fewer rows than the largest lag are not there.
 
     Raises
     ------
@@ -70,7 +69,13 @@ def forecast(
     Examples
     --------
     >>> pymc_mrf.forecast(idata, model, 7).mean(("chain", "draw"))
+
+    Of a table of texts, the probability of one of them:
+
+    >>> (pymc_mrf.forecast(idata, model, 7) == "often").mean(("chain", "draw"))
     """
+    from pymc_mrf.distributions.table_record import record_of
+
     check_tree(idata, "idata")
     check_model(model)
     n_rows, rng = whole_number(n_rows, "n_rows", 1), random_generator(random_seed, "random_seed")
@@ -98,7 +103,7 @@ def forecast(
         x[place[:, :most].ravel()] = known[s % len(known)].reshape(-1, op.n_variables)
         x[ahead] = rng.integers(cards, size=(len(ahead), op.n_variables))
         kernels.draw_rows(x, windows, eta, tables, op.scores, op.graph.arrays, op.n_sweeps, rng)
-        out[s] = op.decode(x[place[:, most:]])
+        out[s] = x[place[:, most:]]
     coords = {
         **{dim: checked_group(idata, group)[dim] for dim in SAMPLE_DIMS},
         "series": [", ".join(map(str, v)) if isinstance(v, tuple) else v for v in places],
@@ -107,7 +112,8 @@ def forecast(
     }
     shape = chains, draws, n_series, n_rows, op.n_variables
     dims = (*SAMPLE_DIMS, "series", "ahead", "node")
-    return xr.DataArray(out.reshape(shape), dims=dims, coords=coords, name=name)
+    written = record_of(model, name).written(out)
+    return xr.DataArray(written.reshape(shape), dims=dims, coords=coords, name=name)
 
 
 def field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:

@@ -204,7 +204,7 @@ def run_lengths(
     var_name: str,
     *,
     model: Any,
-    state: int | None = None,
+    state: Any = None,
     group: str = "posterior_predictive",
 ) -> xr.Dataset:
     """Count the runs of every node of a field in time, and tell their mean and their largest length.
@@ -217,8 +217,8 @@ def run_lengths(
         As of `edge_agreement`.
     model : pymc.Model
         With the `KineticMRF`, which tells which row follows which.
-    state : int, optional
-        Count the runs of this state alone, such as 1 of a binary field.
+    state : int or str, optional
+        Count the runs of this state alone, such as 1 of a binary field, as the table of the field writes it.
 
     Returns
     -------
@@ -235,17 +235,24 @@ def run_lengths(
     --------
     plot_ppc_runs : The picture.
     """
+    from pymc_mrf.distributions.table_record import labels_of_states
+
     values = field_rows(idata, var_name, group)
     op = _field_in_time(model, var_name, values.sizes["obs"])
-    states = op.family.states
-    if state is not None and state not in states:
-        raise ValueError(f"state={state!r} is none of {var_name}, whose states are {states}")
+    number = None
+    if state is not None:
+        number_of_label = {label: k for k, label in labels_of_states(model, var_name).items()}
+        if state not in number_of_label:
+            raise ValueError(
+                f"state={state!r} is none of {var_name}, whose states are {list(number_of_label)}: name one"
+            )
+        number = number_of_label[state]
     order = np.concatenate(list(op.rows.places.values()))
     starts = np.zeros(len(order), dtype=bool)
     starts[np.cumsum([0, *map(len, op.rows.places.values())][:-1])] = True
     x = values.values[..., order, :].swapaxes(-1, -2)  # (..., d, T)
     flat = x.reshape(-1, x.shape[-1])
-    found = np.array([_runs(line, starts, state) for line in flat]).T
+    found = np.array([_runs(line, starts, number) for line in flat]).T
     names = ("number", "mean_length", "longest")
     return xr.Dataset(
         {

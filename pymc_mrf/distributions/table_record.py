@@ -25,6 +25,20 @@ def record_of(model: pm.Model, name: str) -> ColumnKinds:
     return record_of_states(field_node(model[name]).op) if kept is None else kept
 
 
+def labels_of_states(model: pm.Model, name: str) -> dict[int, Any]:
+    """Return what the table of a field writes for each state, by the numbers of states in draws.
+
+    Where nodes differ in that, these are the numbers themselves.
+    """
+    record, family = record_of(model, name), getattr(field_node(model[name]).op, "family", None)
+    labels = record.state_labels
+    numbers = range(len(labels)) if family is None else family.states
+    own = [record.labels[i] or tuple(range(record.n_states[i])) for i in record.answers]
+    if any(list(known) != labels[: len(known)] for known in own):
+        labels = list(numbers)
+    return dict(zip(numbers, labels, strict=True))
+
+
 def record_with(model: pm.Model, name: str) -> ColumnKinds:
     """Return the record of the fields of which a variable is a parameter, or of the only field there is.
 

@@ -25,8 +25,9 @@ def chow_liu(
 
     Parameters
     ----------
-    x : (n, d) array_like
-        Observations, whole numbers; every distinct value is a state.
+    x : (n, d) array_like, or table
+        Observations, whole numbers; every distinct value is a state. A table may have texts and categories,
+        every one of which is a state of its column.
     nodes : sequence of d hashables, optional
         Node labels; by default 0..d-1.
     n_states : int, optional

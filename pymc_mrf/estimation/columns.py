@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence
+from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
+from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.missing_codes import missing_code
-from pymc_mrf.fields.table_columns import as_table
+from pymc_mrf.fields.table_columns import Table, as_table, number_of
+from pymc_mrf.fields.tables import positions, read_answers
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
     """Return observations (n, d) without masked cells, and the labels of their columns.
+
+    Columns of a table that hold texts, or categories that are no numbers, are 0, 1, ... in the order of the
+    alphabet, and so are all others of the table then.
 
     Raises
     ------
@@ -36,13 +41,55 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
                 raise ValueError(f"x: column {name!r} {reason}")
     if nodes is not None:
         check_labels(x, column_labels(nodes, None), "x", "node")
-    x = numeric_array(x, "x")
+    named = None if table is None else _numbers_of_texts(table)
+    x = numeric_array(x, "x") if named is None else named
     if x.ndim != 2 or len(x) < 2 or x.shape[1] < fewest:
         raise ValueError(
             f"x must be a matrix of at least two observations by at least {fewest} nodes, "
             f"not an array of shape {x.shape}: give more, as these say nothing of how columns go together"
         )
     return x, column_labels(nodes, x.shape[1])
+
+
+def _numbers_of_texts(table: Table) -> np.ndarray | None:
+    """Numbers (n, d) of the answers of each column in their order; None if all answers are numbers."""
+    cells = [table.column(k).present() for k in range(len(table.names))]
+    if not any(isinstance(v, str) and number_of(v) is None for column in cells for v in column):
+        return None
+    keys = [[str(v) if (found := number_of(v)) is None else found for v in column] for column in cells]
+    orders = [
+        {key: k for k, key in enumerate(sorted(set(own), key=lambda key: (isinstance(key, str), key)))}
+        for own in keys
+    ]
+    return np.array(
+        [[order[key] for key in own] for own, order in zip(keys, orders, strict=True)], dtype=np.int64
+    ).T
+
+
+def read_states(x: Any, nodes: Any, family: Family) -> np.ndarray:
+    """State indices (n, d) of complete observations; codes from 1 in a table are counted from 0.
+
+    Raises
+    ------
+    ValueError
+        If cells are missing, or are no states of the family.
+
+    Warns
+    -----
+    UserWarning
+        If codes from 1 are counted from 0.
+    """
+    answers, table = read_answers(x, nodes, family.node_states(len(nodes)), "x"), as_table(x)
+    if answers is None or table is None or answers.is_missing.any() or family.states[0] != 0:
+        return family.encode_table(x, nodes)
+    last = np.array(family.cards or [family.n_states] * len(nodes))  # codes of the last answers from 1
+    codes = answers.values
+    is_named = any(table.column(k).categories for k in positions(table, list(nodes), None, "x"))
+    is_of_codes = codes.size and codes.min() == 1 and (codes <= last).all() and (codes == last).any()
+    if is_named or not is_of_codes:
+        return family.encode_table(x, nodes)
+    warn_user("x: codes that start at 1 are counted from 0")
+    return family.encode(codes - 1, n_nodes=len(nodes))
 
 
 def column_labels(nodes: Any, d: int | None) -> list:

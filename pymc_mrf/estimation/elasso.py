@@ -65,7 +65,8 @@ def elasso(
     ----------
     x : (n, d) array_like
         Complete observations in the states of the family, or a table of them; columns follow the node order
-        of the graph, those of tables are found by name.
+        of the graph, those of tables are found by name. Tables may have the codes 1 and 2, and ordered
+        categories.
     graph : networkx.Graph or PairwiseGraph
         Candidate edges, `pymc_mrf.graphs.complete` for all.
     gamma : float
@@ -88,7 +89,7 @@ def elasso(
     Warns
     -----
     UserWarning
-        If a regression did not converge at some penalty.
+        If a regression did not converge at some penalty, or codes from 1 are counted from 0.
 
     Notes
     -----

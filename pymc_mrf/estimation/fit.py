@@ -57,9 +57,11 @@ def fit(
 
     Parameters
     ----------
-    x : (n, d) array_like
+    x : (n, d) array_like, or table
         Observed states, as the family has them: 0..n_states-1 (agreement), -1 and +1 (ising),
-        0 and 1 (boltzmann), 0..K_i-1 (ordinal). Columns follow the node order of the graph.
+        0 and 1 (boltzmann), 0..K_i-1 (ordinal). Columns follow the node order of the graph; those of tables
+        are found by name, ordered categories are states in their order, and codes from 1 up to the number of
+        states are counted from 0.
     graph : networkx.Graph or PairwiseGraph
     method : {"pcd", "exact", "pseudo"}
         Maximum likelihood by persistent contrastive divergence or with the exact partition function
@@ -90,7 +92,7 @@ def fit(
     Warns
     -----
     UserWarning
-        If the method did not converge.
+        If the method did not converge, or codes from 1 are counted from 0.
 
     References
     ----------

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, is_number, number, warn_user, whole_number
+from pymc_mrf.estimation.columns import read_states
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -108,7 +109,8 @@ def l1_pseudo_likelihood(
     Parameters
     ----------
     x : (n, d) array_like
-        Complete observations in the states of the family; columns follow the node order of the graph.
+        Complete observations in the states of the family, or a table of them, as of `elasso`; columns follow
+        the node order of the graph.
     graph : networkx.Graph or PairwiseGraph
         Candidate edges, `pymc_mrf.graphs.complete(d)` for all.
     combine : {"joint", "max", "min"}
@@ -138,7 +140,7 @@ def l1_pseudo_likelihood(
     Warns
     -----
     UserWarning
-        If `max_iterations` did not suffice at some penalty.
+        If `max_iterations` did not suffice at some penalty, or codes from 1 are counted from 0.
 
     References
     ----------
@@ -183,7 +185,7 @@ def read_binary(x: Any, graph: Any, family: str) -> tuple[np.ndarray, PairwiseGr
     graph, kind = as_graph(graph), get_family(family)
     if graph.n_edges == 0:
         raise ValueError("graph has no edges, so there is nothing to choose; give candidate edges")
-    return kind.encode_table(x, graph.nodes), graph, kind
+    return read_states(x, graph.nodes, kind), graph, kind
 
 
 class L1Problem:

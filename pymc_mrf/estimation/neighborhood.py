@@ -87,8 +87,9 @@ def neighborhood_selection(
 
     Parameters
     ----------
-    x : (n, d) array_like
-        Observations in two states (0 and 1, or -1 and +1).
+    x : (n, d) array_like, or table
+        Observations in two states (0 and 1, or -1 and +1). A table may have two texts or categories in each
+        column.
     n_edges : int
         Between 0 and d (d - 1) / 2.
     nodes : sequence of d hashables, optional

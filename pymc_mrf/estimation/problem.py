@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import check_labels, first_cell
+from pymc_mrf.estimation.columns import read_states
 from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -109,7 +110,7 @@ class FitProblem:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")
         rule = get_family(family, n_states)
         rule.check_nodes(graph.n_nodes)
-        indices = rule.encode_table(x, graph.nodes)
+        indices = read_states(x, graph.nodes, rule)
         check_labels(groups, graph.edge_labels, "groups", "edge")
         given = np.arange(graph.n_edges) if groups is None else _labels(groups)
         if given.shape != (graph.n_edges,):

@@ -11,7 +11,7 @@ from pymc_mrf.checks import check_option, repeated, warn_user
 from pymc_mrf.fields.dependence import dependent_columns
 from pymc_mrf.fields.family import Family, contrasts
 from pymc_mrf.fields.gaussian import check_measurements, measurements
-from pymc_mrf.fields.missing_codes import NOT_MEASURED, missing_code
+from pymc_mrf.fields.missing_codes import MEASURED_SO, NOT_MEASURED, Ends, ends_of, missing_code
 from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
     Answers,
@@ -51,12 +51,16 @@ class ColumnKinds:
     labels : tuple of d tuples
         What the table writes for each state, a text or a number; nothing where these are the states
         themselves.
+    ends : tuple of d pairs of float, or None
+        Smallest and largest measurement of the first rows, by which further rows are checked for numbers that
+        stand for missing values; None of answers, and where they are not known.
     """
 
     names: tuple[Any, ...]
     kinds: tuple[str, ...]
     n_states: tuple[int, ...]
     labels: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
+    ends: tuple[Ends | None, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse kinds that there are not, numbers of states that they cannot have, and a name twice."""
@@ -73,6 +77,8 @@ class ColumnKinds:
                 raise ValueError(f"column {name!r} is continuous and has no states, but n_states is {k}")
             if kind != "continuous":
                 states_of(k, f"n_states of column {name!r}")
+        if not self.ends:
+            object.__setattr__(self, "ends", (None,) * len(self.names))
         if not self.labels:
             object.__setattr__(self, "labels", ((),) * len(self.names))
         for name, k, labels in zip(self.names, self.n_states, self.labels, strict=True):
@@ -175,8 +181,19 @@ class ColumnKinds:
         return list(longest if agree else range(len(longest)))
 
     def of_states(self) -> "ColumnKinds":
-        """Return the same columns as read from tables of states 0, 1, ..."""
-        return replace(self, labels=())
+        """Return the same columns as read from tables of states 0, 1, ..., and of any measurements."""
+        return replace(self, labels=(), ends=())
+
+    def with_ends(self, rows: np.ndarray) -> "ColumnKinds":
+        """Return the same record, with the ends of measurements of `rows` (n, d) where none are known."""
+        x = np.ma.masked_invalid(np.ma.asarray(rows, dtype=np.float64))
+        x = x.reshape(-1, len(self.names))
+        found = [
+            ends_of(Column(x.data[:, i], np.ma.getmaskarray(x)[:, i])) if is_measured else None
+            for i, is_measured in enumerate(self.is_measured)
+        ]
+        pairs = zip(self.ends, found, strict=True)
+        return replace(self, ends=tuple(own or other for own, other in pairs))
 
     def encode(self, table: Any) -> "pd.DataFrame":
         """Read further rows of the table as the first ones were read; NaN where a cell is missing.
@@ -245,6 +262,23 @@ class ColumnKinds:
             columns[name] = of_codes if is_text else np.asarray(of_codes)
         return pd.DataFrame(columns)
 
+    def written(self, states: np.ndarray) -> np.ndarray:
+        """Write states (..., d) of answers, counted from 0, as the table writes them.
+
+        Returns
+        -------
+        (..., d) array
+            Whole numbers if all labels are, texts if all are, else objects.
+        """
+        own = [self.labels[i] or tuple(range(k)) for i, k in enumerate(self.n_states)]
+        every = [label for labels in own for label in labels]
+        of_numbers = all(number_of(v) is not None and not isinstance(v, str) for v in every)
+        is_whole = of_numbers and all(v == round(v) for v in every)
+        of_texts = all(isinstance(v, str) for v in every)
+        kind: Any = np.int64 if is_whole else str if of_texts else object
+        columns = [np.array(labels, dtype=kind)[states[..., i]] for i, labels in enumerate(own)]
+        return np.stack(columns, axis=-1)
+
     def read(
         self, table: Any, name: str, columns: Sequence | None = None, *, is_first: bool = True
     ) -> Answers | None:
@@ -259,7 +293,8 @@ class ColumnKinds:
             What the columns are called in this table, in the same order, if that is anything else.
         is_first : bool
             Whether a field is made of the table: numbers that stand for missing values by all appearances are
-            then refused in measurements. In further rows, of which there may be few, a warning tells of them.
+            then refused in measurements. In further rows they are refused if the first ones with these rows
+            would be; a warning tells of them where the ends of the first ones are not known.
 
         Raises
         ------
@@ -307,8 +342,9 @@ class ColumnKinds:
         k, labels = self.n_states[i], self.labels[i]
         if self.kinds[i] == "continuous":
             found = measurements(column, what)
-            if reason := missing_code(column, NOT_MEASURED):
-                if is_first:
+            ends = None if is_first else self.ends[i]
+            if reason := missing_code(column, NOT_MEASURED if is_first else MEASURED_SO, ends):
+                if is_first or ends is not None:
                     raise ValueError(f"{what} {reason}")
                 warn_user(f"{what} {reason}")
             return found

@@ -9,7 +9,7 @@ import numpy as np
 from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
 from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
 from pymc_mrf.fields.gaussian import why_no_measurement
-from pymc_mrf.fields.missing_codes import NO_ANSWER, NOT_MEASURED, missing_code
+from pymc_mrf.fields.missing_codes import NO_ANSWER, NOT_MEASURED, ends_of, missing_code
 from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
     Column,
@@ -171,7 +171,10 @@ def read_kinds(
             )
     what = tuple("ordinal" if kind == "binary" else kind for kind in kinds)
     kept = tuple(() if own == tuple(range(len(own))) else own for own in labels)
-    return ColumnKinds(tuple(names), what, tuple(counts), kept), (
+    ends = tuple(
+        ends_of(c) if kind == "continuous" else None for c, kind in zip(columns, kinds, strict=True)
+    )
+    return ColumnKinds(tuple(names), what, tuple(counts), kept, ends), (
         ["codes that start at 1 are counted from 0"] if first == 1 else []
     )
 

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_sampled, check_tree, group_variable
+from pymc_mrf.analysis._posterior import (
+    SAMPLE_DIMS,
+    check_model,
+    check_sampled,
+    check_tree,
+    group_variable,
+)
 from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.predictive_checks import (
     are_states,
@@ -154,6 +160,7 @@ def plot_ppc_magnetisation(
     dt: xr.DataTree,
     var_name: str,
     *,
+    model: Any = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
     backend: str | None = None,
@@ -164,15 +171,18 @@ def plot_ppc_magnetisation(
 
     The bars are the share of observed rows with each magnetisation, the points and lines the predictive
     mean and interval of that share. Of a single row, the predictive distribution is shown, with a line at
-    the observed value. Fields of more than two states have a plot per state, of the share of
-    nodes in it. Pairs alone do not determine this distribution, so that it tells of what a
-    pairwise field misses. Of rows with missing cells the others count, in the data and in the predictive
-    draws.
+    the observed value. Fields of more than two states, and those whose table names states by texts, have a
+    plot per state, of the share of nodes in it; of two states, of the second. Pairs alone do not determine
+    this distribution, so that it tells of what a pairwise field misses. Of rows with missing cells the others
+    count, in the data and in the predictive draws.
 
     Parameters
     ----------
     dt, var_name, ci_prob, group, backend
         As in `plot_ppc_edges`.
+    model : pymc.Model, optional
+        With the field, so that states are called what its table called them, if all nodes have the same;
+        without, they are the numbers that the draws have.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "observed" (bars, or the line of a
         single row), "predictive" (points, or bars for a single row), "intervals", "title", "xlabel"
@@ -191,6 +201,8 @@ def plot_ppc_magnetisation(
     """
     from arviz_plots import visuals as azv
 
+    from pymc_mrf.distributions.table_record import labels_of_states
+
     check_tree(dt, "dt")
     parts = ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
     plot = Plot("plot_ppc_magnetisation", parts, visuals, backend, pc_kwargs, any_backend=True)
@@ -204,9 +216,15 @@ def plot_ppc_magnetisation(
         )
     states = np.union1d(np.unique(predicted.values), np.unique(observed.values))
     states = states[~np.isnan(states)].astype(np.int64)
+    names = dict(zip(states.tolist(), states.tolist(), strict=True))
+    if model is not None:
+        check_model(model)
+        names = labels_of_states(model, var_name)
     binary = len(states) <= 2
     counted = states[-1:] if binary else states
-    low, high = (states[0], states[-1]) if binary else (0.0, 1.0)
+    low, high = (names[states[0]], names[states[-1]]) if binary else (0.0, 1.0)
+    if isinstance(high, str) or isinstance(low, str):
+        low, high = 0.0, 1.0
     d = predicted.sizes["node"]
     edges = _bin_edges(d)
     counts = {"predicted": state_counts(predicted, counted), "observed": state_counts(observed, counted)}
@@ -252,8 +270,11 @@ def plot_ppc_magnetisation(
     if binary:
         plot.map("title", azv.labelled_title, data=at, text=told)
     else:
-        plot.map("title", _name_state, data=at, subset_info=True)
+        shown = {state: literal(label, plot.backend) for state, label in names.items()}
+        plot.map("title", _name_state, data=at, subset_info=True, names=shown)
     across = f"mean state of a row of {var_name}" if binary else "share of nodes in the state"
+    if binary and isinstance(names[states[-1]], str):
+        across = f"share of nodes in the state {literal(names[states[-1]], plot.backend)}"
     plot.map("xlabel", azv.labelled_x, data=at, text=across)
     plot.map("ylabel", azv.labelled_y, data=at, text="probability" if one_row else "share of rows")
     return plot.pc
@@ -319,9 +340,16 @@ def _ticks(left: float, right: float) -> np.ndarray:
 
 
 def _name_state(
-    da: xr.DataArray, target: Any, *, var_name: str, sel: Mapping, isel: Mapping, **style: Any
+    da: xr.DataArray,
+    target: Any,
+    *,
+    var_name: str,
+    sel: Mapping,
+    isel: Mapping,
+    names: Mapping,
+    **style: Any,
 ) -> Any:
     """Name the state of a facet."""
     from arviz_plots import visuals as azv
 
-    return azv.labelled_title(da, target, **{"text": f"state {sel['state']}", **style})
+    return azv.labelled_title(da, target, **{"text": f"state {names[sel['state']]}", **style})

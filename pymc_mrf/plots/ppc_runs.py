@@ -19,7 +19,7 @@ def plot_ppc_runs(
     var_name: str,
     *,
     model: Any,
-    state: int | None = None,
+    state: Any = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
     backend: str | None = None,

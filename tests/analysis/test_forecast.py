@@ -1,6 +1,7 @@
 """Forecasts of fields in time: their distribution, missing cells, parameters by row, and bad arguments."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
@@ -85,6 +86,37 @@ def test_parameters_of_the_last_rows():
     bias[3], bias[5] = 10.0, -10.0
     found = pmrf.forecast(posterior(20), model_of(bias=bias), 3)
     assert found.sel(series="u").min() == 1 and found.sel(series="v").max() == 0
+
+
+def test_states_are_written_as_in_the_table():
+    """Texts where answers were texts; -1 and 1 of an Ising field are the states themselves."""
+    words = np.array(["never", "always"])
+    table = pd.DataFrame(
+        {k: pd.Categorical(words[c], words, ordered=True) for k, c in zip("ab", X.T, strict=True)}
+    )
+    plain = pmrf.forecast(posterior(20), model_of(), 2, random_seed=1)
+    model = model_of(table)
+    found = pmrf.forecast(posterior(20), model, 2, random_seed=1)
+    np.testing.assert_array_equal(found.values, words[plain.values])
+    idata = posterior(20)
+    idata["observed_data"] = xr.DataTree(xr.Dataset({"x": (("r", "c"), X)}))
+    of = [
+        pmrf.run_lengths(idata, "x", model=model, state=state, group="observed_data")
+        for state in ("always", None)
+    ]
+    assert of[0]["number"].sum() < of[1]["number"].sum()
+    np.testing.assert_array_equal(
+        of[0]["longest"],
+        pmrf.run_lengths(idata, "x", model=model_of(), state=1, group="observed_data")["longest"],
+    )
+    with pytest.raises(
+        ValueError, match=r"state=1 is none of x, whose states are \['never', 'always'\]"
+    ):
+        pmrf.run_lengths(idata, "x", model=model, state=1, group="observed_data")
+    with pm.Model() as ising:
+        w = pm.Normal("w", 0, 1, shape=6)
+        pmrf.KineticMRF("x", w, B, graph=GRAPH, observed=2 * X - 1, series=SERIES, family="ising")
+    assert set(np.unique(pmrf.forecast(posterior(20), ising, 2, random_seed=1))) == {-1, 1}
 
 
 def test_missing_cells_of_the_last_rows():

@@ -223,7 +223,7 @@ def test_draws_of_a_table_of_several_kinds_do_not_depend_on_its_codes_and_units(
 
 
 def test_codes_of_missing_values_in_further_rows_are_told():
-    """Of few rows no range is known: a warning tells, of tables and of arrays."""
+    """Where the first rows are not known a warning tells, of tables and of arrays."""
     record = kinds_of_measurements(["a", "b"])
     rows = pd.DataFrame({"a": [0.3, -999.0, 0.5, 0.1], "b": [0.1, 0.2, 0.3, 0.4]})
     for data in (rows, rows.to_numpy()):
@@ -232,6 +232,24 @@ def test_codes_of_missing_values_in_further_rows_are_told():
         ):
             found = record.read_rows(data, "data")
         np.testing.assert_array_equal(found.values, rows)
+
+
+@pytest.mark.parametrize("door", ["network_model", "by hand"])
+def test_a_further_row_is_refused_where_the_first_rows_would_be(door):
+    rows = frame(np.random.default_rng(3).normal(size=(30, 3)))
+    if door == "network_model":
+        model = pmrf.network_model(rows, kind="continuous")
+    else:
+        graph = pmrf.graphs.complete(list(rows))
+        with pm.Model() as model:
+            weight, diagonal = pm.Normal("w", shape=3), pm.Exponential("diagonal", 1, shape=3)
+            pmrf.GaussianMRF("x", weight, diagonal, graph=graph, observed=rows)
+    idata = draws_of(model)
+    for bad in (rows.iloc[:1].assign(b=-999.0), rows.iloc[:1].assign(b=-999.0).to_numpy()):
+        with pytest.raises(ValueError, match="data: column 'b' has the value -999 in 1 rows"):
+            pmrf.predict_nodes(idata, "x", data=bad, model=model)
+    measured = rows.iloc[:1].assign(b=-998.5)
+    assert pmrf.predict_nodes(idata, "x", data=measured, model=model)["mean"].shape == (1, 3)
 
 
 def test_predictive_draws_are_written_as_the_table():

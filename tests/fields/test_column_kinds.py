@@ -98,12 +98,27 @@ def test_arrays():
         assert pmrf.column_kinds(table, {1: "ordinal"}).kinds == ("continuous", "ordinal")
 
 
-def test_further_rows_with_codes_of_missing_values_are_told():
-    kinds = pmrf.column_kinds(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [0.5, 1.5, 0.0]}))
-    rows = pd.DataFrame({"a": [1.5, -999.0, 2.5], "b": [0.5, 0.5, 1.0]})
-    for data in (rows, rows.to_numpy()):
-        with pytest.warns(UserWarning, match=r"x: column 'a' has the value -999 .* replace it"):
+def test_further_rows_with_codes_of_missing_values():
+    """They are refused where the first rows would be with them: also a single one, and in arrays."""
+    kinds = pmrf.column_kinds(pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [0.5, 98.5, 0.0]}))
+    assert kinds.ends == ((1.5, 3.5), (0.0, 98.5))
+    rows = pd.DataFrame({"a": [1.5, -999.0, 2.5], "b": [99.0, 0.5, 1.0]})
+    for data in (rows, rows.to_numpy(), rows.iloc[[1]]):
+        with pytest.raises(
+            ValueError, match=r"x: column 'a' has the value -999 .* from 1.5 to 3.5.*0.001"
+        ):
             kinds.read_rows(data, "x")
+    with pytest.raises(ValueError, match="column 'a' has the value -999"):
+        kinds.encode(rows.iloc[[1]])
+    seen = rows.iloc[[0, 2]]
+    np.testing.assert_array_equal(kinds.read_rows(seen, "x").values, seen)  # 99 is next to 98.5
+    measured = rows.replace(-999.0, -998.999)
+    np.testing.assert_array_equal(kinds.read_rows(measured, "x").values, measured)
+    unknown = kinds.of_states()
+    with pytest.warns(UserWarning, match=r"x: column 'a' has the value -999 .* replace it"):
+        unknown.read_rows(rows.assign(b=1.0), "x")
+    found = unknown.with_ends(np.ma.masked_equal([[1.0, 5.0], [2.0, -9.0], [0.0, 6.0]], -9.0))
+    assert found.ends == ((0.0, 2.0), (5.0, 6.0)) and kinds.with_ends(rows.to_numpy()).ends == kinds.ends
 
 
 def test_objects_are_read_by_their_values():

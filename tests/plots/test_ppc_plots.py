@@ -1,7 +1,10 @@
+from contextlib import nullcontext
+
 import arviz as az
 import matplotlib
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -172,3 +175,38 @@ def test_edges_that_no_row_tells_of(rng):
     one_edge.add_nodes_from("cd")
     with pytest.raises(ValueError, match="no row of x has both ends of an edge"):
         plot_ppc_edges(tree, "x", graph=as_graph(one_edge), backend="matplotlib")
+
+
+@pytest.mark.parametrize(
+    ("answers", "titles"),
+    [
+        (["agree", "doubt", "never"], ["state agree", "state doubt", "state never"]),
+        ([1, 2, 3], ["state 1", "state 2", "state 3"]),
+    ],
+)
+def test_states_are_called_what_the_table_calls_them(rng, answers, titles):
+    observed = rng.integers(3, size=(30, 4))
+    table = pd.DataFrame(np.array(answers, dtype=object)[observed], columns=list("abcd")).infer_objects()
+    model = pmrf.network_model(table, kind="nominal")
+    tree = tree_of(rng.integers(3, size=(1, 20, 30, 4)), observed)
+    pc = plot_ppc_magnetisation(tree, "x", model=model, backend="matplotlib")
+    assert [pc.get_target("x", {"state": k}).get_title() for k in range(3)] == titles
+
+
+@pytest.mark.parametrize(
+    ("answers", "label", "centre"),
+    [(["no", "yes"], "share of nodes in the state yes", 0.0), ([1, 2], "mean state of a row of x", 1.0)],
+)
+def test_two_states_are_called_what_the_table_calls_them(rng, answers, label, centre):
+    observed = rng.integers(2, size=(30, 4))
+    table = pd.DataFrame(np.array(answers, dtype=object)[observed], columns=list("abcd")).infer_objects()
+    if isinstance(answers[0], str):
+        table = table.apply(lambda column: pd.Categorical(column, answers, ordered=True))
+    said = pytest.warns(UserWarning, match="counted from 0") if answers[0] == 1 else nullcontext()
+    with said:
+        model = pmrf.network_model(table)
+    pc = plot_ppc_magnetisation(
+        tree_of(rng.integers(2, size=(1, 20, 30, 4)), observed), "x", model=model, backend="matplotlib"
+    )
+    assert area_and_centre(pc.get_viz("observed", "x"))[1] == pytest.approx(centre + observed.mean())
+    assert pc.get_target("x", {}).get_xlabel() == label
