@@ -25,6 +25,7 @@ TUTORIALS = (
     "voters",
     "questionnaire",
     "mixed",
+    "measurements",
     "hidden_image",
     "hierarchical",
     "autologistic",
