@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
     from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.network.network import Network
     from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edge_table import plot_edge_table
@@ -149,6 +150,7 @@ __all__ = [
     "MixedMRF",
     "MonteCarlo",
     "MonteCarloGibbs",
+    "Network",
     "NominalMRF",
     "OrdinalMRF",
     "PairwiseField",
@@ -275,6 +277,7 @@ _HOMES = {
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
     "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
+    "Network": "pymc_mrf.network.network",
     "NominalMRF": "pymc_mrf.distributions.nominal",
     "OrdinalMRF": "pymc_mrf.distributions.ordinal",
     "PairwiseField": "pymc_mrf.fields.pairwise",

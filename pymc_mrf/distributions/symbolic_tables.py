@@ -6,6 +6,7 @@ once for all of them.
 """
 
 import pytensor.tensor as pt
+from pytensor.compile.ops import ViewOp
 from pytensor.tensor.basic import Alloc, tensor_copy
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.shape import SpecifyShape
@@ -78,7 +79,7 @@ def log_of(positive):
 def strip_views(variable):
     """Return the variable behind added dimensions, shape assertions and named copies."""
     while variable.owner is not None and (
-        isinstance(variable.owner.op, DimShuffle | SpecifyShape) or variable.owner.op == tensor_copy
+        isinstance(variable.owner.op, DimShuffle | SpecifyShape | ViewOp) or variable.owner.op == tensor_copy
     ):
         variable = variable.owner.inputs[0]
     return variable

@@ -82,11 +82,13 @@ class ArrowCollection(LineCollection):
         renderer.open_group(type(self).__name__, self.get_gid())
         # one style may be given for all lines
         styles: list[Any] = [self.get_colors(), self.get_linewidth(), self.get_linestyle()]
+        urls = self.get_urls()
         for i, place in enumerate(places):
             color, width, dash = (values[i % len(values)] for values in styles)
             gc = renderer.new_gc()
             gc.set_foreground(color, isRGBA=True)
             gc.set_linewidth(width * scale)
+            gc.set_url(urls[i % len(urls)])
             gc.set_capstyle("butt")
             gc.set_dashes(dash[0], None if dash[1] is None else [scale * part for part in dash[1]])
             curve, head = self.outline(i, place, width, scale, renderer)

@@ -98,9 +98,9 @@ def plot_edges(
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
-        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
-        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "rings" of their predictability
-        (``color`` and ``linewidth``), "names" (``Figure.legend``) of nodes
+        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, whose ``urls``
+        are one for each edge of the graph), "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes),
+        "rings" of their predictability (``color`` and ``linewidth``), "names" (``Figure.legend``) of nodes
         that are numbered, "edge_legend" (``Figure.legend``), "legend" (``Figure.legend``), that of the node
         categories and kinds, and "title" (``Axes.set_title``), the variable where there are several.
     **pc_kwargs
@@ -285,6 +285,8 @@ def _draw_edges(
         "zorder": 1,
         **style,
     }
+    if "urls" in style:
+        style["urls"] = [style["urls"][e] for e in edges]
     if isinstance(graph, LaggedGraph):
         from pymc_mrf.plots import _arrows
 

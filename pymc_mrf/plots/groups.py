@@ -63,10 +63,10 @@ def plot_groups(
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
-        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``),
-        "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes), "names" (``Figure.legend``) of nodes
-        that are numbered, "colorbar" (``Figure.colorbar``) and "legend" (``Figure.legend``), that of the
-        node categories.
+        Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, whose ``urls``
+        are one for each edge of the graph), "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes),
+        "names" (``Figure.legend``) of nodes that are numbered, "colorbar" (``Figure.colorbar``) and "legend"
+        (``Figure.legend``), that of the node categories.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
@@ -122,6 +122,8 @@ def _draw_edges(
         "zorder": 1,
         **style,
     }
+    if "urls" in style:
+        style["urls"] = [style["urls"][e] for e in order]
     lines = LineCollection(xy[graph.edges[order]], array=da.values[order], **style)
     target.add_collection(lines)
     return lines

@@ -1,0 +1,259 @@
+"""What draws keep of the fields of their model, so that they can be read where the model is not.
+
+It is one text in JSON, the attribute `ATTRIBUTE` of the results, which netCDF and zarr keep.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
+from pymc_mrf.distributions.gaussian import GaussianMRF
+from pymc_mrf.distributions.mixed import MixedMRF
+from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
+from pymc_mrf.distributions.nominal import NominalMRF
+from pymc_mrf.distributions.ordinal import OrdinalMRF
+from pymc_mrf.distributions.parents import field_node, is_same
+from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.distributions.symbolic_tables import strip_views
+from pymc_mrf.distributions.table_record import record_of
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.graph.structure import PairwiseGraph
+
+ATTRIBUTE = "pymc_mrf"
+FORMAT = 1
+FIELDS = (AgreementMRF, BoltzmannMachine, GaussianMRF, Ising, MixedMRF, NominalMRF, OrdinalMRF, Potts)
+IN_TIME = "KineticMRF"
+SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"
+
+
+@dataclass(frozen=True)
+class FieldRecord:
+    """What a field of a model is.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        Its class, such as "OrdinalMRF".
+    graph : PairwiseGraph or LaggedGraph
+    columns : ColumnKinds
+        What its table was.
+    parameters : dict
+        By what users call them: the name of the variable that a parameter is, or its numbers as lists; None
+        where it is an expression of several variables without a name.
+    prior : str
+        "SpikeAndSlab" or "DirichletProcess" if such vectors are behind the parameter of the edges, else "".
+    communities : str or None
+        `EdgeCommunities` behind it.
+    options : dict
+        Arguments of the class, but for the graph and the data.
+    """
+
+    name: str
+    kind: str
+    graph: PairwiseGraph | LaggedGraph
+    columns: ColumnKinds
+    parameters: dict[str, Any]
+    prior: str
+    communities: str | None
+    options: dict[str, Any]
+
+    @property
+    def weight(self) -> Any:
+        """Name of the variable that is the parameter of the edges, numbers, or None."""
+        return next(iter(self.parameters.values()))
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether an edge has a table of parameters."""
+        return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether weights are zero where there is no edge, so that sums of their sizes mean something."""
+        return self.kind != AgreementMRF.__name__
+
+
+def records_of(model: pm.Model) -> dict[str, FieldRecord]:
+    """Describe the fields of a model that have a graph of pairs or arrows, by their names."""
+    found: dict[Any, FieldRecord] = {}  # both parts of a field with missing cells lead to its node
+    for rv in [*model.observed_RVs, *model.free_RVs]:
+        node = field_node(rv)
+        if node is None or node in found:
+            continue
+        if isinstance(getattr(node.op, "graph", None), PairwiseGraph | LaggedGraph):
+            found[node] = _described(model, rv.name, node)
+    return {record.name: record for record in found.values()}
+
+
+def _described(model: pm.Model, name: str, node: Any) -> FieldRecord:
+    op, given = node.op, node.op.dist_params(node)
+    labels = [label for label in op.labels if label is not None]
+    behind = set(ancestors(given[:1]))
+    sources = [rv for rv in model.free_RVs if rv in behind]
+    priors = {SPARSE: SpikeAndSlabRV, GROUPED: DirichletProcessRV}
+    is_of = (
+        prior for prior, kind in priors.items() if any(isinstance(v.owner.op, kind) for v in sources)
+    )
+    communities = [rv.name for rv in sources if isinstance(rv.owner.op, EdgeCommunitiesRV)]
+    return FieldRecord(
+        name,
+        op.name,
+        op.graph,
+        record_of(model, name),
+        {label: _source(p, model) for label, p in zip(labels, given, strict=True)},
+        next(is_of, ""),
+        next(iter(communities), None),
+        _options(op),
+    )
+
+
+def _source(parameter: Any, model: pm.Model) -> Any:
+    """Return the name of the variable that a parameter is, its numbers, or None."""
+    inner = strip_views(parameter)
+    for rv in [*model.free_RVs, *model.deterministics]:
+        if is_same(strip_views(rv), inner):
+            return rv.name
+    behind = set(ancestors([parameter]))
+    if not behind.isdisjoint(model.basic_RVs) or any(isinstance(v, SharedVariable) for v in behind):
+        return None
+    return value_of(parameter).tolist()
+
+
+def _options(op: Any) -> dict[str, Any]:
+    """Arguments that make the same field of the same parameters, data and graph."""
+    if op.name in (GaussianMRF.__name__, MixedMRF.__name__):
+        return {"scale": list(op.scale)}
+    if op.name == IN_TIME:
+        return {}
+    found: dict[str, Any] = {"likelihood": "exact" if op.draws_exactly else "pseudo"}
+    if op.name not in (Ising.__name__, BoltzmannMachine.__name__):
+        found["n_states"] = list(op.family.cards) or op.family.n_states
+    if op.family.scores:
+        scores = op.family.scores
+        if op.family.has_own_scores:
+            cards = op.family.cards or [op.family.n_states] * len(scores)
+            scores = [own[:k] for own, k in zip(scores, cards, strict=True)]
+        found["scores"] = _plain(scores)
+    return found
+
+
+def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
+    """Declare the field of a record again, given the parameters that `idata` has draws of.
+
+    Its priors are flat: it tells what the draws say of rows, and nothing of priors or of how it was sampled.
+
+    Raises
+    ------
+    ValueError
+        If the record does not tell all parameters, or the field is one in time, whose rows it does not know.
+    """
+    unknown = [label for label, source in record.parameters.items() if source is None]
+    if unknown or record.kind == IN_TIME:
+        told = (
+            f"the {unknown[0]} of {record.name}"
+            if unknown
+            else f"the order of the rows of {record.name}"
+        )
+        raise ValueError(
+            f"{told} is known to the model only: give it, as pymc_mrf.Network(idata, model)"
+        )
+    options = dict(record.options)
+    if record.kind == MixedMRF.__name__:
+        options |= {"kinds": record.columns.of_states(), "likelihood": "pseudo"}
+    [declare] = [field for field in FIELDS if field.__name__ == record.kind]
+    posterior = idata["posterior"]
+    shape: tuple[int, ...] = (1, record.graph.n_nodes)
+    if "observed_data" in idata.children and record.name in idata["observed_data"]:
+        shape = idata["observed_data"][record.name].shape
+    with pm.Model() as model:
+        given = [
+            pm.Flat(source, shape=posterior[source].shape[2:])
+            if isinstance(source, str)
+            else np.array(source)
+            for source in record.parameters.values()
+        ]
+        declare(record.name, *given, graph=record.graph, shape=shape, record=record.columns, **options)
+    return model
+
+
+def keep_records(
+    idata: xr.DataTree, records: Mapping[str, FieldRecord], prior_inclusion: Mapping[str, Any]
+) -> None:
+    """Write records, and prior probabilities of the edges by the names of their weights, into the results."""
+    told = {
+        "format": FORMAT,
+        "fields": [_as_json(record) for record in records.values()],
+        "prior_inclusion": {name: np.asarray(p).tolist() for name, p in prior_inclusion.items()},
+    }
+    idata.attrs[ATTRIBUTE] = json.dumps(told)
+
+
+def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, np.ndarray]]:
+    """Read what `keep_records` wrote; nothing if it wrote nothing.
+
+    Raises
+    ------
+    ValueError
+        If another version of the package wrote it.
+    """
+    if ATTRIBUTE not in idata.attrs:
+        return {}, {}
+    told = json.loads(idata.attrs[ATTRIBUTE])
+    if told["format"] != FORMAT:
+        raise ValueError(
+            f"idata keeps a record of format {told['format']}, which another version of pymc_mrf wrote: give "
+            "the model, as pymc_mrf.Network(idata, model)"
+        )
+    records = [_from_json(record) for record in told["fields"]]
+    priors = {name: np.array(p) for name, p in told["prior_inclusion"].items()}
+    return {record.name: record for record in records}, priors
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: lists, texts and numbers; of other labels their texts."""
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _as_json(record: FieldRecord) -> dict[str, Any]:
+    graph, columns, names = record.graph, record.columns, _plain(node_labels(record.graph))
+    found: dict[str, Any] = {"nodes": names, "edges": graph.edges.tolist()}
+    if isinstance(graph, LaggedGraph):
+        found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}
+    return vars(record) | {
+        "graph": found,
+        "columns": [columns.kinds, columns.n_states, _plain(columns.labels)],
+    }
+
+
+def _from_json(told: dict[str, Any]) -> FieldRecord:
+    graph = told["graph"]
+    nodes, pairs = graph["nodes"], [(graph["nodes"][u], graph["nodes"][v]) for u, v in graph["edges"]]
+    made: PairwiseGraph | LaggedGraph
+    if "lags" in graph:
+        of_lag = [
+            [pair for pair, k in zip(pairs, graph["lag_of"], strict=True) if k == lag] for lag in (0, 1)
+        ]
+        made = LaggedGraph(nodes, of_lag[1], graph["lags"], of_lag[0])
+    else:
+        made = PairwiseGraph(nodes, pairs)
+    kinds, n_states, labels = told["columns"]
+    columns = ColumnKinds(tuple(nodes), tuple(kinds), tuple(n_states), tuple(map(tuple, labels)))
+    return FieldRecord(**(told | {"graph": made, "columns": columns}))
