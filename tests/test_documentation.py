@@ -217,6 +217,27 @@ def test_table_of_algorithms_names_existing_files():
     assert missing == []
 
 
+def test_references_are_cited():
+    """By the name of their first author, and their year not far from it."""
+    references, _, _ = text_of("docs", "references.md").partition("(other-software)=")
+    sources = [
+        *PAGES,
+        ROOT / "README.md",
+        *ROOT.glob("pymc_mrf/**/*.py"),
+        *ROOT.glob("examples/**/*.py"),
+    ]
+    prose = " ".join(path.read_text(encoding="utf-8") for path in sources if path.stem != "references")
+    prose = re.sub(r"\s+", " ", prose)
+    entries = re.findall(r"^- ([^,.]+), .+?\((\d{4})\)", references, flags=re.MULTILINE | re.DOTALL)
+    assert len(entries) > 100
+    uncited = [
+        (author, year)
+        for author, year in entries
+        if not re.search(rf"{re.escape(author)}[^()]{{0,120}}\(?{year}", prose)
+    ]
+    assert uncited == []
+
+
 def test_examples_are_listed():
     listed = set(re.findall(r"`([\w/]+\.py)`", text_of("examples", "README.md")))
     scripts = {
