@@ -1,6 +1,6 @@
 """How large the areas of the package are, and how many files a number passes through; before and now.
 
-Writes the tables of the developer guide. Lines of code are those with more on them than a comment or a
+Writes tables of docs/results.md. Lines of code are those with more on them than a comment or a
 docstring. Walks are counted while models are declared and sampled: files whose functions run or are compiled.
 """
 

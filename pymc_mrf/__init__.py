@@ -5,8 +5,8 @@ parameters (a `DirichletProcess` where they fall into unknown groups, any PyMC d
 `pm.sample()` and read the result with ArviZ. Names are loaded
 when they are first used; the first field or prior that is made registers the step methods.
 
-Directed graphs other than those in time, fields of states and measurements together, learning the graph of a
-`DirichletProcess`, and computing on GPUs are not implemented.
+Directed graphs other than those in time, learning the graph of a `DirichletProcess`, and computing on GPUs
+are not implemented.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The examples of the developer guide: a step and its statistics, complete as they stand on the page."""
+"""The examples of the developer guide: a step and its statistics as they stand there, and an engine."""
 
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
 from pymc_mrf.steps.edges.edge_prior import flat
+from tests.couple_edges import CoupleEngine
 from tests.reference.priors import normal
 
 PAGE = Path(__file__).parent.parent / "docs" / "developer.md"
@@ -96,7 +97,7 @@ def test_a_chain_that_stands_still_is_warned_of(steps):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [BOLTZMANN, ordinal([3, 2, 4, 3, 2])], ids=["binary", "ordinal"])
-def test_the_engine_of_couples_moves_as_the_exact_one(family, steps):
+def test_the_engine_of_couples_moves_as_the_exact_one(family):
     """Same order of edges, same random numbers: the same chain, joint moves included."""
     rng = np.random.default_rng(3)
     graph = PairwiseGraph(range(5), [(0, 3), (1, 2)])
@@ -106,7 +107,7 @@ def test_the_engine_of_couples_moves_as_the_exact_one(family, steps):
     prior = EdgePrior(np.zeros(2), normal(1.0), flat(len(start)))
     chains = []
     for engine in (
-        steps["CoupleEngine"](x, graph, family, False),
+        CoupleEngine(x, graph, family, False),
         ExactEdges(x, graph, family, False, enumerates=False),
     ):
         field = engine.view.field._replace(order=np.arange(2))

@@ -79,20 +79,95 @@ def test_landing_page_and_readme_have_the_same_example():
     assert [code.strip() for code in readme] == [code.strip() for code in landing]
 
 
-@pytest.mark.slow
+def slug(heading: str) -> str:
+    """Anchor of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", prose, flags=re.MULTILINE)}
+
+
+def labels(page: Path) -> list[str]:
+    return re.findall(r"^\(([\w-]+)\)=$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def missing_targets(page: Path) -> list[str]:
+    """Targets of the links of a page that lead nowhere: files, headings of files, labels."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    known = {label for other in PAGES for label in labels(other)}
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        if "://" in target or target in known:
+            continue
+        file = page.parent / name if name else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            missing.append(target)
+    return missing
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    assert missing_targets(page) == []
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        '# What `"auto"` means\n\n[](more-items) [](#what-auto-means) [a](https://b.c)\n'
+        "[](gone) [](#gone) [a](page.md#gone) [a](gone.md)\n"
+    )
+    assert missing_targets(page) == ["gone", "#gone", "page.md#gone", "gone.md"]
+
+
+def test_labels_are_used_once():
+    everywhere = [label for page in PAGES for label in labels(page)]
+    assert len(everywhere) == len(set(everywhere))
+
+
+def test_every_fragment_is_shown():
+    shown = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    included = set(re.findall(r"_results/([\w.]+)", shown))
+    assert {path.name for path in (DOCS / "_results").iterdir()} - included == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_names_that_pages_refer_to_are_public(page):
+    names = re.findall(r"\{(?:func|class)\}`~?pymc_mrf\.([\w.]+)`", page.read_text(encoding="utf-8"))
+    documented = set(re.findall(r"^   ([\w.]+)$", text_of("docs", "api.md"), flags=re.MULTILINE))
+    documented |= {f"graphs.{name}" for name in documented}
+    assert set(names) - documented == set()
+
+
 def test_code_of_the_choosing_page_runs(tmp_path):
     namespace, output = pages.run(DOCS / "choosing.md", tmp_path)
     [printed] = filter(None, output)
-    assert {"weight_a", "weight_b"} <= set(namespace["groups"].named_vars)
-    assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
-    assert namespace["table"]["x"].eval().shape == (50, 3)
-    assert namespace["own"].shape == (50, 4, 2) and namespace["new"].shape == (2, 4, 2)
-    assert set(namespace["old"]["u"]) <= {0, 1, 2} and len(namespace["old"]) == 6
-    mode = namespace["mode"]
-    assert (mode.method, mode.promise, mode.factor) == ("cut", "factor", pytest.approx(2.0))
+    assert namespace["questionnaire"]["x"].eval().shape == (80, 4)
     width, n_cells, n_bytes = map(int, printed.split())
     assert 10 <= width < 20
     assert n_bytes > n_cells
+
+
+def test_code_of_the_page_on_tables_runs(tmp_path):
+    namespace, _ = pages.run(DOCS / "tables.md", tmp_path)
+    assert namespace["table"]["x"].eval().shape == (50, 3)
+    assert namespace["counted"]["x"].eval().shape == (59, 3)
+
+
+def test_code_of_the_page_on_likelihoods_runs(tmp_path):
+    namespace, _ = pages.run(DOCS / "likelihoods.md", tmp_path)
+    assert namespace["x"].owner.op.likelihood == "path"
+
+
+@pytest.mark.slow
+def test_code_of_the_page_on_covariates_runs(tmp_path):
+    namespace, _ = pages.run(DOCS / "covariates.md", tmp_path)
+    assert {"weight", "delta"} <= set(namespace["differences"].named_vars)
+    assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
+    assert namespace["own"].shape == (50, 4, 2) and namespace["new"].shape == (2, 4, 2)
+    assert set(namespace["old"]["u"]) <= {0, 1, 2} and len(namespace["old"]) == 6
 
 
 def test_code_of_the_page_for_users_of_other_packages_runs(tmp_path):
@@ -140,6 +215,27 @@ def test_table_of_algorithms_names_existing_files():
                 assert names, row
                 missing += [name for name in names if not (ROOT / folder / name).exists()]
     assert missing == []
+
+
+def test_references_are_cited():
+    """By the name of their first author, and their year not far from it."""
+    references, _, _ = text_of("docs", "references.md").partition("(other-software)=")
+    sources = [
+        *PAGES,
+        ROOT / "README.md",
+        *ROOT.glob("pymc_mrf/**/*.py"),
+        *ROOT.glob("examples/**/*.py"),
+    ]
+    prose = " ".join(path.read_text(encoding="utf-8") for path in sources if path.stem != "references")
+    prose = re.sub(r"\s+", " ", prose)
+    entries = re.findall(r"^- ([^,.]+), .+?\((\d{4})\)", references, flags=re.MULTILINE | re.DOTALL)
+    assert len(entries) > 100
+    uncited = [
+        (author, year)
+        for author, year in entries
+        if not re.search(rf"{re.escape(author)}[^()]{{0,120}}\(?{year}", prose)
+    ]
+    assert uncited == []
 
 
 def test_examples_are_listed():

@@ -66,6 +66,6 @@ def load_penguins07() -> Penguins07:
         measurements=tuple(header[FIRST_MEASUREMENT:]),
         species=species,
         island=island,
-        sex=np.ma.masked_equal(sex, ""),
+        sex=np.ma.masked_array(sex, mask=sex == ""),
         year=year.astype(np.int64),
     )

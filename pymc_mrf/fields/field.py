@@ -127,9 +127,9 @@ class FixedField[M](ExactInference):
             "exact": max-product over the junction tree, if it is small enough.
             "cut", of a `PairwiseField`: graph cuts. Exact for binary fields that are attractive, or become so
             when the states of some nodes are swapped (Greig, Porteous & Seheult, 1989). With more states
-            alpha-expansion, for metric tables such as those of an attractive Potts field, whose energy is
-            within a factor of the least, often 2 (Boykov, Veksler & Zabih, 2001). Seconds for 500 x 500
-            nodes.
+            alpha-expansion, for metric tables t, t(a, b) + t(c, c) >= t(a, c) + t(c, b), such as those of an
+            attractive Potts field, whose energy is within a factor of the least, often 2 (Boykov, Veksler &
+            Zabih, 2001). Seconds for 500 x 500 nodes.
             "bp", of a `PairwiseField`: max-product belief propagation, then "icm" from where it ends. Exact
             on forests; elsewhere a local mode, whether messages converge or not.
             "icm", of a `PairwiseField`: iterated conditional modes (Besag, 1986) from the best states of the
@@ -307,9 +307,10 @@ class FixedField[M](ExactInference):
         n : int
             Non-negative.
         method : {"exact", "tree", "gibbs", "perfect"}
-            "exact": down the junction tree.
+            "exact": down the junction tree, where the graph's treewidth is small.
             "tree" and "gibbs": the last states of `n` independent chains of tree sampling or
-            single-site Gibbs sampling, started at uniform states; approximate.
+            single-site Gibbs sampling, started at uniform states; approximate. "gibbs" has the fastest
+            sweeps, "tree" moves further where couplings are strong.
             "perfect", of a `PairwiseField` only: exact by coupling from the past, for binary fields that
             are attractive, or become so when the states of some nodes are swapped.
         evidence : dict, optional

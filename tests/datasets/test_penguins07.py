@@ -17,9 +17,9 @@ def test_counts_are_those_of_the_source():
         ("sex", {"female": 165, "male": 168}),
     ):
         values = np.ma.compressed(getattr(birds, name))
-        assert dict(zip(*map(np.ndarray.tolist, np.unique(values, return_counts=True)), strict=True)) == (
-            counts
-        )
+        assert dict(
+            zip(*map(np.ndarray.tolist, np.unique(values, return_counts=True)), strict=True)
+        ) == (counts)
     assert np.ma.count_masked(birds.sex) == 11
 
 
