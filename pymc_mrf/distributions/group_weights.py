@@ -143,7 +143,8 @@ def group_weights(
     ``numpy.eye(k) - 1 / k`` lacks the partitions of which two classes have several groups.
 
     Each division is a vector that is sampled in turn and moves the fields of all groups, so that a draw of k
-    groups takes about :math:`k 2^{k - 1}` times as long as one of a single group.
+    groups takes up to :math:`k 2^{k - 1}` times as long as one of a single group: 32 of four, 192
+    of six. What it takes is told before sampling where it is more than .05 seconds.
 
     The function `bgmCompare` of the R package bgms has the eigenvectors of :math:`I - 1/k` for contrasts, of
     two groups those here, and one indicator of an edge for all of its contrasts: groups are all equal, or all

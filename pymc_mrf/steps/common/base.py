@@ -18,6 +18,7 @@ from rich.table import Column
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.starts import compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
 
@@ -47,8 +48,11 @@ class MRFStep(Remembering, BlockedStep):
     started : bool
         Whether the chain has begun.
     count : ChainCount
+    seconds : float
+        Processor time of a step at the start, once it is made.
     """
 
+    seconds: float = 0.0
     default_blocked = True
     _state_class: type[DataClassState] = StepMethodState  # what PyMC remembers of every step
     remembers: ClassVar[tuple[str, ...]] = ("tune", "started", "count")
@@ -90,8 +94,16 @@ class MRFStep(Remembering, BlockedStep):
         check_step_arguments(cls.__name__, vars, kwargs.get("model"))
         model = pm.modelcontext(kwargs.get("model"))
         values = get_value_vars_from_user_vars(vars, model)
-        several = cls._make_several(values, model, args, kwargs)
-        return super().__new__(cls, values, *args, **kwargs) if several is None else several
+        with compiled_once(model):
+            several = cls._make_several(values, model, args, kwargs)
+        if several is None:
+            return super().__new__(cls, values, *args, **kwargs)
+        if isinstance(several, CompoundStep):
+            seconds = [step.seconds for step in several.methods if isinstance(step, MRFStep)]
+            if max(seconds, default=SLOW) < SLOW < sum(seconds):
+                what = f"{len(seconds)} steps of {cls.__name__}, one for each vector, take"
+                _tell_of_time(what, sum(seconds))
+        return several
 
     @classmethod
     def claims(cls, var, has_grad: bool) -> bool:
@@ -126,7 +138,7 @@ class MRFStep(Remembering, BlockedStep):
         self._rvs = [model.values_to_rvs[value] for value in self.vars]
         self.rng = get_random_generator(rng)
         self._held: list[HeldData] = []
-        default = model.initial_point()
+        default = start_of(model)
         self._point = initial_point or default
         self._default_start = {
             (name := model.rvs_to_values[rv].name): default[name]
@@ -166,12 +178,10 @@ class MRFStep(Remembering, BlockedStep):
         taken = process_time() - start
         self.rng.bit_generator.state = state
         self._forget()
+        self.seconds = taken
         if taken > SLOW:
             names = ", ".join(rv.name for rv in self._rvs)
-            logging.getLogger("pymc").info(
-                f"a step of {type(self).__name__} for {names} takes some {taken:.2g} seconds of processor "
-                f"time at the start, which makes {1000 * taken / 60:.0f} minutes for 1,000 draws of a chain"
-            )
+            _tell_of_time(f"a step of {type(self).__name__} for {names} takes", taken)
 
     def _forget(self) -> None:
         """Forget everything that was learnt."""
@@ -273,3 +283,11 @@ def check_step_arguments(step: str, vars: Any, model: Any) -> None:
                 f"{step}: {name} is no free variable of the model; pass those of the same model, as in "
                 "model[name]"
             )
+
+
+def _tell_of_time(what: str, seconds: float) -> None:
+    """Tell, as PyMC tells what it does, how long slow steps take."""
+    logging.getLogger("pymc").info(
+        f"{what} some {seconds:.2g} seconds of processor time at the start, which makes "
+        f"{1000 * seconds / 60:.0f} minutes for 1,000 draws of a chain"
+    )

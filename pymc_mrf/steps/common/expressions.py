@@ -14,6 +14,7 @@ from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.starts import start_of
 
 # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
 FAR = 12.0
@@ -110,7 +111,7 @@ def varies_by_row(node) -> bool:
 
 def random_point(model: pm.Model, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Values of all free variables, as samplers move them, of which no two are equal."""
-    start = model.initial_point()
+    start = start_of(model)
     return {
         name: value + rng.uniform(0.1, 0.2, value.shape) if value.dtype.kind == "f" else value
         for name, value in start.items()

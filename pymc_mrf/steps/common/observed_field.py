@@ -29,6 +29,7 @@ from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.mixed_field import field_of
 from pymc_mrf.steps.common.model_field import FieldCells
 from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.starts import function_of_point, start_of
 
 
 def _not_observed(field, model: pm.Model) -> str:
@@ -344,13 +345,14 @@ class ObservedField:
         if self.is_plain:
             nothing = np.zeros(self.factors.shape)
             return lambda point: nothing
-        name, read = self._vector, PointFunction(self._parameters[0], self._model, compile_kwargs)
+        name = self._vector
+        read = function_of_point(self._parameters[0], self._model, compile_kwargs)
 
         def offset(point: dict) -> np.ndarray:
             value = read({**point, name: np.zeros_like(point[name])})
             return self._by_block(np.array(value, dtype=np.float64))
 
-        point = self._model.initial_point()
+        point = start_of(self._model)
         shape = point[name].shape
         near = np.random.default_rng(0).standard_normal(shape)
         for x in (near, np.full(shape, FAR), np.full(shape, -FAR)):
