@@ -19,8 +19,8 @@ from pymc_mrf.steps.common.observed_field import ObservedField
 
 MANY_EDGES = 8000
 """Candidates from which on a field starts without edges. An estimate takes as long as 150 sweeps. Of 256 and
-1,024 binary nodes with 256 and 1,024 edges, 1,000 rows, the numbers of true and false edges were from the third
-sweep on those of the fortieth, as with them estimated."""
+1,024 binary nodes with 256 and 1,024 edges, 1,000 rows, the numbers of true and false edges were those of the
+fortieth sweep from the third on."""
 
 START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
 
