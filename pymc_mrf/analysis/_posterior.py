@@ -20,6 +20,8 @@ REMEDIES = {
     "observed_data": "; pass the result of a model with `observed` data",
     "posterior_predictive": "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)",
 }
+AT_ONCE = 20_000_000
+"""Numbers that are read at once."""
 FEWEST_CHANGES = (
     30  # of two entries, all at the same draws, that edges of their own do not have by chance
 )
@@ -149,14 +151,31 @@ def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         )
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{var_name} must be numeric, not of dtype {values.dtype}")
-    bad = ~np.isfinite(values.values)
-    if bad.any():
-        cell = tuple(int(i) for i in np.argwhere(bad)[0])
+    n_bad, first = 0, ""
+    for start, part in in_parts(values):
+        bad = ~np.isfinite(part.values)
+        if bad.any() and not n_bad:
+            cell = [int(i) for i in np.argwhere(bad)[0]]
+            value = part.values[tuple(cell)]
+            first = f"{var_name}{[*cell[:-1], start + cell[-1]]} is {value}"
+        n_bad += int(bad.sum())
+    if n_bad:
         raise ValueError(
-            f"{var_name}{list(cell)} is {values.values[cell]}; {int(bad.sum())} values of "
-            f"{bad.size} are not finite, which a sampled parameter cannot be"
+            f"{first}; {n_bad} values of {values.size} are not finite, which a sampled parameter cannot be"
         )
     return values
+
+
+def in_parts(values: xr.DataArray) -> Iterator[tuple[int, xr.DataArray]]:
+    """Parts of a variable along its last dimension, loaded, each with the place of its first entry.
+
+    Draws of large networks, of which `pymc_mrf.sample` keeps present edges only, have room one part after
+    the other.
+    """
+    dim, n = values.dims[-1], values.shape[-1]
+    size = max(AT_ONCE // max(values.size // n, 1), 1)
+    for start in range(0, n, size):
+        yield start, values.isel({dim: slice(start, start + size)}).compute()
 
 
 def sampled_vector(idata: Any, var_name: str, group: str) -> xr.DataArray:
@@ -204,6 +223,10 @@ def _has_blocks_in(model: Any, name: Any) -> bool:
 
 def _has_blocks(values: xr.DataArray) -> bool:
     """Whether neighbours are zero together in all draws, and labels or many changes say that they must be."""
+    return any(_has_blocks_in_part(part) for _, part in in_parts(values))
+
+
+def _has_blocks_in_part(values: xr.DataArray) -> bool:
     entries, dim = values.values, values.dims[-1]
     present = entries != 0.0
     together = (present[..., 1:] == present[..., :-1]).all(SAMPLE_AXES)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_vector
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, in_parts, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
@@ -15,6 +15,9 @@ from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
+
+MANY_EDGES, LEAST_JUDGED = 10_000, 0.01
+"""Number of edges above which convergence is judged of those with a larger inclusion only: 5 ms for each."""
 
 OF_INCLUSION = (
     "inclusion",
@@ -99,6 +102,8 @@ def summarize_edges(
         - ``ess``: effective draws, the smaller number of the bulk of the values and of the mean
           of the presence. NaN likewise, but not with one chain.
 
+        Of more than 10,000 edges those of an inclusion of 0.01 or less have NaN for these two.
+
     Raises
     ------
     TypeError, ValueError
@@ -137,9 +142,18 @@ def summarize_edges(
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
         edges = inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
-    strength = statistics_of(values, ci_prob, ci_kind)
-    included = (values != 0.0).astype(np.float64)
+    strength = pd.concat(statistics_of(part, ci_prob, ci_kind) for _, part in in_parts(values))
+    is_judged = np.full(len(strength), True)
+    if len(strength) > MANY_EDGES:
+        is_judged = edges["inclusion"].values > LEAST_JUDGED
+    judged = values.isel({values.dims[-1]: np.flatnonzero(is_judged)}).compute()
+    included = (judged != 0.0).astype(np.float64)
+    r_hat, ess = np.full((2, len(strength)), np.nan)
     # fmax and fmin pass over the one that has none
+    r_hat[is_judged] = np.fmax(*(_where_changing(v, az.rhat) for v in (judged, included)))
+    ess[is_judged] = np.fmin(
+        _where_changing(judged, az.ess), _where_changing(included, az.ess, method="mean")
+    )
     has_arrows = isinstance(graph, LaggedGraph)
     ends = ("source", "target") if has_arrows else ("u", "v")
     table = {
@@ -151,10 +165,8 @@ def summarize_edges(
         **{name: column.to_numpy() for name, column in strength.items()},
         **{name: edges[name].values for name in OF_INCLUSION if name in edges},
         **({"evidence": _in_words(edges)} if "bayes_factor" in edges else {}),
-        "r_hat": np.fmax(*(_where_changing(v, az.rhat) for v in (values, included))),
-        "ess": np.fmin(
-            _where_changing(values, az.ess), _where_changing(included, az.ess, method="mean")
-        ),
+        "r_hat": r_hat,
+        "ess": ess,
     }
     dim = values.dims[-1]
     frame = pd.DataFrame(table).set_axis(pd.Index(values[dim].values, name=dim))

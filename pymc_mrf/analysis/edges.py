@@ -3,16 +3,16 @@
 An edge is *included* in a draw if its value differs from zero.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import (
-    SAMPLE_DIMS,
     check_edge_labels,
     edge_draws,
     errors_of_means,
+    in_parts,
     refuse_blocks,
     sampled_vector,
 )
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # the bound on indicators that never change holds with this probability
 BOUND_PROBABILITY = 0.95
+
+MOST_JUDGED = 2000
+"""Edges, evenly apart in the graph, of which the median of effective draws is taken."""
 
 
 def edge_inclusion(
@@ -136,39 +139,41 @@ def inclusion_of(
 
     var_name, dim = values.name, values.dims[-1]
     prior = None if prior_inclusion is None else _prior_inclusion(prior_inclusion, values)
-    included = (values != 0.0).astype(np.float64)
-    inclusion = included.mean(SAMPLE_DIMS)
-    constant = (inclusion == 0.0) | (inclusion == 1.0)
+    counted = _counted(values)
     n_draws = values.sizes["chain"] * values.sizes["draw"]
-    n_effective = float(n_draws)
-    mcse = inclusion.copy(data=errors_of_means(included.values))
-    changing = np.flatnonzero(~constant)
-    if values.sizes["draw"] < 4:
-        mcse[:] = np.nan
-    elif changing.size:
-        of_changing = az.ess(included.isel({dim: changing}), method="mean")
+    n_present = counted.of_chains.sum(axis=0)
+    inclusion = values.isel(chain=0, draw=0, drop=True).copy(data=n_present / n_draws)
+    constant = (inclusion == 0.0) | (inclusion == 1.0)
+    told, is_likely = told_presence(statistic, values, n_present), inclusion > 0.5
+    n_effective, changing = float(n_draws), np.flatnonzero(~constant)
+    if values.sizes["draw"] >= 4 and changing.size:
+        some = changing[:: -(-changing.size // MOST_JUDGED)]
+        of_changing = az.ess((values.isel({dim: some}) != 0.0).astype(np.float64), method="mean")
         n_effective = min(n_effective, float(of_changing.median()))
     bound = xr.full_like(inclusion, unseen(n_effective)).where(constant)
-    present = values.where(values != 0.0)
-    counts = included.sum(SAMPLE_DIMS)
-    log_odds, error = _log_odds(inclusion), mcse / (inclusion * (1.0 - inclusion)).where(~constant)
-    told, is_likely = told_presence(statistic, values), inclusion > 0.5
-    if told is not None:
-        warn_of_disagreement(told, values, n_effective)
+    log_odds = _log_odds(inclusion)
+    if told is None:
+        mcse = inclusion.copy(data=np.full(inclusion.size, np.nan))
+        if values.sizes["draw"] >= 4:
+            parts = (errors_of_means((part.values != 0.0).astype(float)) for _, part in in_parts(values))
+            mcse[:] = np.concatenate(list(parts))
+        error = mcse / (inclusion * (1.0 - inclusion)).where(~constant)
+    else:
+        warn_of_disagreement(told, values, counted.of_chains / values.sizes["draw"], n_effective)
         is_likely = inclusion.copy(data=told.is_likely)
         # what the draws show, and what they might have missed
         shown = xr.where(is_likely, 1.0 - inclusion, inclusion) + unseen(n_effective)
         bound = np.minimum(shown, 0.5).where(~told.is_known)
-        inclusion, mcse = inclusion.copy(data=told.inclusion), mcse.copy(data=told.inclusion_mcse)
+        inclusion, mcse = inclusion.copy(data=told.inclusion), inclusion.copy(data=told.inclusion_mcse)
         log_odds, error = inclusion.copy(data=told.log_odds), inclusion.copy(data=told.log_odds_error)
     nearest = _log_odds(xr.where(is_likely, 1.0 - bound, bound))
     result = {
         "inclusion": inclusion,
         "inclusion_mcse": mcse,
         "inclusion_bound": bound,
-        "mean": values.mean(SAMPLE_DIMS),
+        "mean": inclusion.copy(data=counted.total / n_draws),
         # a sum over a count: the mean of no value is NaN without a warning
-        "mean_included": present.sum(SAMPLE_DIMS) / counts.where(counts > 0.0),
+        "mean_included": counted.total / inclusion.copy(data=n_present).where(n_present > 0.0),
     }
     if prior is not None:
         log_prior_odds = _log_odds(prior)
@@ -179,6 +184,22 @@ def inclusion_of(
         result["log10_bayes_factor"] = log_factor / LN10
         result["log10_bayes_factor_mcse"] = error / LN10
     return xr.Dataset(result, attrs={"variable": var_name, "n_draws": n_draws})
+
+
+class Counted(NamedTuple):
+    """Numbers of draws with each edge, by chain, (chain, r), and sums of its values (r,)."""
+
+    of_chains: np.ndarray
+    total: np.ndarray
+
+
+def _counted(values: xr.DataArray) -> Counted:
+    """Count edges, some at a time."""
+    parts = [
+        ((part.values != 0.0).sum(axis=1), part.values.sum(axis=(0, 1))) for _, part in in_parts(values)
+    ]
+    of_chains, total = zip(*parts, strict=True)
+    return Counted(np.concatenate(of_chains, axis=1), np.concatenate(total))
 
 
 def unseen(n_draws: float) -> float:
@@ -258,7 +279,10 @@ def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior")
         As in `edge_inclusion`.
     """
     values = edge_draws(idata, var_name, group)
-    return (values != 0.0).mean(str(values.dims[-1])).rename(f"{var_name}_edge_density")
+    dim = str(values.dims[-1])
+    nothing = xr.zeros_like(values.isel({dim: 0}, drop=True), dtype=np.int64)
+    present = sum(((part != 0.0).sum(dim) for _, part in in_parts(values)), start=nothing)
+    return (present / values.sizes[dim]).rename(f"{var_name}_edge_density")
 
 
 def precision_recall(inclusion: Any, truth: Any) -> xr.Dataset:

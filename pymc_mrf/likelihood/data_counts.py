@@ -7,6 +7,11 @@ import numpy as np
 
 from pymc_mrf.kernels.simulation.pair_counts import Links, change_counts, pair_counts
 
+LEAST_SHARE = 0.1
+"""Edges for each pair of nodes from which on all pairs are counted at once, by a product of matrices."""
+
+LARGEST = 2**24  # numbers up to which those in single precision are exact
+
 Data = np.ndarray | list[np.ndarray]  # of a field, or of each block
 
 
@@ -90,6 +95,19 @@ class DataCounts:
         for block in blocks:
             for a in range(n_states):
                 self.nodes[block.nodes, a] = (block.x == a).sum(axis=0)
-            counts = np.empty((len(block.which), n_states, n_states), dtype=np.int64)
-            pair_counts(block.x, block.edges, counts)
-            self.pairs[block.which] = counts
+            self.pairs[block.which] = counted_pairs(block.x, block.edges, n_states)
+
+
+def counted_pairs(x: np.ndarray, edges: np.ndarray, n_states: int) -> np.ndarray:
+    """Count the pairs of states (r, K, K) that `edges` (r, 2) join in the rows of `x` (n, d)."""
+    n, d = x.shape
+    if len(edges) < LEAST_SHARE * d * d or n > LARGEST:
+        counts = np.empty((len(edges), n_states, n_states), dtype=np.int64)
+        pair_counts(x, edges, counts)
+        return counts
+    is_state = [np.ascontiguousarray((x == a).T, dtype=np.float32) for a in range(n_states)]
+    (u, v), counts = edges.T, np.empty((len(edges), n_states, n_states), dtype=np.int64)
+    for a in range(n_states):
+        for b in range(n_states):
+            counts[:, a, b] = (is_state[a] @ is_state[b].T)[u, v]
+    return counts

@@ -14,6 +14,7 @@ from pymc.backends.ndarray import NDArray
 from pymc.util import RandomGeneratorState, random_generator_from_state
 from pytensor import config
 
+from pymc_mrf.runs.present_edges import pack
 from pymc_mrf.runs.store import Head, Store
 
 SECONDS = 20.0
@@ -24,6 +25,8 @@ LONGEST = 300.0
 """but at least after these seconds: writing the draws themselves may take more, however seldom it is done."""
 PART = 0.01
 """Share of a run from which on a piece is closed. A shorter one is written anew with what follows."""
+MOST_BYTES = 2**27
+"""Of draws that are not written yet: these are written however soon."""
 REPORT_SECONDS = 0.3
 
 
@@ -42,6 +45,8 @@ class Plan(NamedTuple):
     rng : RandomGeneratorState
     trace : NDArray
         An empty one, of the variables that are written down.
+    packed : tuple of str
+        Those of which only what is not 0 is written down.
     """
 
     location: str
@@ -53,6 +58,7 @@ class Plan(NamedTuple):
     start: dict[str, np.ndarray]
     rng: RandomGeneratorState
     trace: NDArray
+    packed: tuple[str, ...]
 
 
 def packed(plan: Plan) -> bytes:
@@ -114,7 +120,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
         if now - told > REPORT_SECONDS or warnings or i + 1 == total:
             stops = report(Report(i + 1, stats, warnings))
             told, warnings = now, []
-        if stops or now > writer.due or i + 1 in (tune, total):
+        if stops or writer.is_full or now > writer.due or i + 1 in (tune, total):
             writer.write(point, step)
         if stops:
             return
@@ -133,6 +139,9 @@ class ChainWriter:
         self.store = Store(plan.location)
         self.head = self.store.claim(plan.chain)
         self._cost = 0.0
+        shapes = plan.trace.var_shapes.values()
+        size = 8 * sum(int(np.prod(shape)) for shape in shapes)
+        self._most = max(1, MOST_BYTES // max(size, 1))
         self._begin(self.head.n)
         self._wait()
 
@@ -147,7 +156,12 @@ class ChainWriter:
             var_shapes=empty.var_shapes,
             var_dtypes=empty.var_dtypes,
         )
-        self._trace.setup(64, self._plan.chain, self._plan.step.stats_dtypes)
+        self._trace.setup(min(64, self._most), self._plan.chain, self._plan.step.stats_dtypes)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether draws that are not written yet take much memory."""
+        return self._trace.draw_idx >= self._most
 
     def _wait(self) -> None:
         self._since = time.monotonic()
@@ -174,10 +188,12 @@ class ChainWriter:
             passed / (n - self.head.n),
         )
         groups = sampled_groups(self._trace[:], plan.trace.model)
+        groups["posterior"] = pack(groups["posterior"], plan.packed, with_labels=self._start == 0)
         state = {"point": point, "state": step.sampling_state}
         self.store.commit(plan.chain, new, groups, state, self.head)
         self.head = new
-        if n == plan.tune or n - self._start >= PART * (plan.tune + plan.draws):
+        is_long = n - self._start >= PART * (plan.tune + plan.draws)
+        if n == plan.tune or is_long or self.is_full:
             self._begin(n)
         self._cost = time.monotonic() - began
         self._wait()

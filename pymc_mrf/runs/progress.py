@@ -12,6 +12,7 @@ from pymc_mrf.analysis.convergence import entry_convergence, entry_name
 from pymc_mrf.analysis.edges import edge_density
 from pymc_mrf.analysis.groups import n_groups
 from pymc_mrf.checks import number
+from pymc_mrf.runs.present_edges import some_entries
 from pymc_mrf.runs.store import Head, Run, Store, read_draws
 
 SUMMARIES = {"n_groups": n_groups, "edge_density": edge_density}
@@ -94,7 +95,8 @@ def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress
     found, sizes, n_draws, n_chains = [], {}, 0, 0
     if "posterior" in idata.children:
         n_draws, n_chains = (idata.posterior.sizes[dim] for dim in ("draw", "chain"))
-        variables = [v for v in idata.posterior.data_vars.values() if v.dtype.kind in "iufb"]
+        posterior = some_entries(idata).posterior
+        variables = [v for v in posterior.data_vars.values() if v.dtype.kind in "iufb"]
         for name, kind in run.summaries.items():
             if name in idata.posterior:
                 summary = SUMMARIES[kind](idata, name)

@@ -17,6 +17,7 @@ import xarray as xr
 
 from pymc_mrf.runs.folder import open_folder, refuse_strangers
 from pymc_mrf.runs.pieces import from_bytes, to_bytes
+from pymc_mrf.runs.present_edges import Packed, attach, joined, unpack
 
 FORMAT = 1
 RUN, DATA, HEAD, OWNER = "run.json", "data.zarr.zip", "head.json", "owner"
@@ -235,20 +236,25 @@ def _most_draws(lengths: list[int]) -> tuple[list[int], int]:
 
 def _chain(
     head: Head, pieces: list[dict[str, xr.Dataset]], group: str, start: int, end: int
-) -> xr.Dataset:
+) -> tuple[xr.Dataset, dict[str, Packed]]:
     """Draws of a chain from one step to another; no piece has both draws of tuning and others."""
+    labels = pieces[0][group].coords
     parts = [
-        groups[group].isel(draw=slice(0, end - first), missing_dims="ignore")
+        unpack(groups[group], end - first, labels)
         for (first, _), groups in zip(head.pieces, pieces, strict=True)
         if start <= first < end
     ]
-    whole = _joined(parts, "draw")
-    return whole.assign_coords(draw=np.arange(whole.sizes["draw"])) if whole.sizes else whole
+    whole = _joined([part for part, _ in parts], "draw")
+    whole = whole.assign_coords(draw=np.arange(whole.sizes["draw"])) if whole.sizes else whole
+    return whole, joined([packed for _, packed in parts])
 
 
-def _beside(parts: list[xr.Dataset], chains: list[int], attributes: dict[str, Any]) -> xr.Dataset:
-    found = _joined(parts, "chain")
-    return (found.assign_coords(chain=chains) if found.sizes else found).assign_attrs(attributes)
+def _beside(
+    parts: list[tuple[xr.Dataset, dict[str, Packed]]], chains: list[int], attributes: dict[str, Any]
+) -> xr.Dataset:
+    found = _joined([part for part, _ in parts], "chain")
+    found = found.assign_coords(chain=chains) if found.sizes else found
+    return attach(found, [packed for _, packed in parts]).assign_attrs(attributes)
 
 
 def _joined(parts: list[xr.Dataset], dim: str) -> xr.Dataset:

@@ -15,9 +15,9 @@ from pymc_mrf.kernels.edges.edge_moves import (
     CONVERGED,
     MAX_NEWTON,
     MAX_SHIFT,
-    highest_odds,
     is_absent,
     log_biases,
+    log_highest_odds,
     log_proposed,
     log_slab,
     no_value,
@@ -111,11 +111,11 @@ def log_biases_at(view, e, value, bias):
     return log_biases_of_block(view, e, value.x, bias)
 
 
-@highest_odds.register(BlockEdges)
-def highest_odds_of_block(view, e, prior, explained, h):
-    """Return the bound, the determinant as its logarithm."""
+@log_highest_odds.register(BlockEdges)
+def log_highest_odds_of_block(view, e, prior, explained, h):
+    """Return the bound; h is the log of a determinant."""
     peak = width_of(view, e) * (prior.slab.constant + HALF_LOG_2PI)
-    return np.exp(prior.log_odds[e] + peak + explained - 0.5 * h)
+    return prior.log_odds[e] + peak + explained - 0.5 * h
 
 
 @lean

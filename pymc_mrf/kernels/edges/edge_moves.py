@@ -35,10 +35,12 @@ from pymc_mrf.kernels.priors.densities import (
     propose_fit,
     quadratic_fit,
 )
+from pymc_mrf.kernels.vector_sums import log_from_one
 from pymc_mrf.kernels.views.questions import (
     bias_terms,
     follow,
     gain,
+    glance,
     likelihood_terms,
     look_at,
     set_edge,
@@ -52,6 +54,7 @@ MAX_NEWTON = 12  # steps towards a mode, at most
 MAX_SHIFT = 2.0  # of the first of them, in the log odds of a pair; others may be longer
 CONVERGED = 0.05  # squared length, in standard deviations, of a step that is the last
 REFINE = 0.25  # proposals of presence more probable than this get a better mode
+LOG_LEAST, LOG_REFINE = np.log(LEAST), np.log(REFINE)
 STRONG = 0.5 * 3.5**2  # or if the score is 3.5 standard deviations from zero, which explains so much
 
 
@@ -79,16 +82,21 @@ class Presence(NamedTuple):
     ----------
     present, absent : (r,) arrays
         Logs of the sums, over the visits, of the probabilities that the edge is present and that it is not.
-    share : float
-        Share of the visits to absent, hopeless edges that are told, each for all of them; 0: no visit is.
+    period, turn : int
+        Visits to absent, hopeless edges are told of edges turn, turn + period, turn + 2 period, ... only. 0:
+        no visit is.
+    weight : float
+        Of such a visit, which is told for others.
     """
 
     present: np.ndarray
     absent: np.ndarray
-    share: float
+    period: int
+    turn: int
+    weight: float
 
 
-NOT_TOLD = Presence(np.empty(0), np.empty(0), 0.0)
+NOT_TOLD = Presence(np.empty(0), np.empty(0), 0, 0, 0.0)
 
 
 @lean
@@ -132,15 +140,31 @@ def is_zero(view, x):
 
 
 @by_type
-def highest_odds(view: Any, e: int, prior: Any, explained: float, h: float) -> Any:
-    """Upper bound of the odds of presence by a Laplace approximation at 0, from what `look_at` returned."""
+def log_highest_odds(view: Any, e: int, prior: Any, explained: float, h: float) -> Any:
+    """Log of an upper bound of the odds of presence by a Laplace approximation at 0.
+
+    From what `look_at` or `glance` returned.
+    """
 
 
-@highest_odds.register(object)
-def highest_odds_of_number(view, e, prior, explained, h):
+@log_highest_odds.register(object)
+def log_highest_odds_of_number(view, e, prior, explained, h):
     """Return the bound without a determinant."""
     peak = prior.slab.constant + HALF_LOG_2PI
-    return np.exp(prior.log_odds[e] + peak + explained) / np.sqrt(h)
+    return prior.log_odds[e] + peak + explained - 0.5 * log_from_one(h)
+
+
+@lean
+def is_hopeless(view, e, prior, uniform, explained, h):
+    """Whether absent edge e is not worth a closer look, from what `look_at` or `glance` returned.
+
+    Most edges are hopeless: an upper bound of what the probability of a proposal will be settles them, where
+    `uniform` decides between presence and absence.
+    """
+    if explained >= STRONG or uniform <= LEAST:
+        return False
+    bound = log_highest_odds(view, e, prior, explained, h)
+    return bound <= LOG_LEAST or (bound < LOG_REFINE and uniform > np.exp(bound))
 
 
 @by_type
@@ -253,8 +277,8 @@ def tell_presence(presence, e, log_odds, weight):
 
 
 @lean
-def sweep_edges(view, prior, corrected, rng, presence, rng_of_presence):
-    """Update every edge in turn.
+def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
+    """Update edges, one after the other.
 
     What a visit adds to `presence` is unbiased. Let x be the present value of the edge or, if it is absent,
     one drawn from the density q of proposals, and t its conditional density relative to absence. Then
@@ -267,6 +291,8 @@ def sweep_edges(view, prior, corrected, rng, presence, rng_of_presence):
     ----------
     view : a view
         Up to date with its parameters, which are changed in place.
+    order : (k,) int64 array
+        Which edges.
     prior : EdgePrior
     corrected : bool
         Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
@@ -282,25 +308,28 @@ def sweep_edges(view, prior, corrected, rng, presence, rng_of_presence):
         Proposals that would change an edge, and those accepted.
     """
     slab, n_proposed, n_accepted = prior.slab, 0, 0
-    for e in view.field.order:
-        weight = 1.0
+    for e in order:
+        weight, is_told = 1.0, presence.period > 0
         old, uniform = present_value(view, e), rng.random()
+        was_absent = is_absent(view, old)
+        has_turn = is_told and e % presence.period == presence.turn
+        if was_absent and not has_turn:
+            explained, h = glance(view, e)
+            if is_hopeless(view, e, prior, uniform, explained, h):
+                continue
         explained, h = look_at(view, e, old)
-        if is_absent(view, old) and explained < STRONG:
-            # most edges are hopeless: an upper bound of what `rho` will be settles them
-            bound = highest_odds(view, e, prior, explained, h)
-            if bound < REFINE and uniform > max(bound, LEAST):
-                if presence.share == 0.0 or rng_of_presence.random() >= presence.share:
-                    continue
-                weight, uniform = 1.0 / presence.share, 1.0
+        if was_absent and is_hopeless(view, e, prior, uniform, explained, h):
+            if not has_turn:
+                continue
+            weight, uniform = presence.weight, 1.0
         fit, log_mass, explained = rough_fit(view, e, slab)
         rho = inclusion_probability(prior.log_odds[e] + log_mass)
         if rho > REFINE or explained >= STRONG:
             fit, log_mass = refined_fit(view, e, fit, prior)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
         new = propose(view, slab, fit, rng) if uniform < rho else no_value(view, e)
-        stays_absent = is_absent(view, new) and is_absent(view, old)
-        if stays_absent and presence.share == 0.0:
+        stays_absent = was_absent and is_absent(view, new)
+        if stays_absent and not is_told:
             continue
         absent = log_biases(view, e, no_value(view, e), prior.bias)
         if stays_absent:
@@ -308,14 +337,14 @@ def sweep_edges(view, prior, corrected, rng, presence, rng_of_presence):
             tell_presence(presence, e, log_presence(view, e, x, absent, prior, fit), weight)
             continue
         n_proposed += 1
-        log_ratio, log_odds, is_told = 0.0, np.log(rho / (1.0 - rho)), presence.share == 0.0
+        log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
         for x, sign in ((old, -1.0), (new, 1.0)):
             if not is_absent(view, x):
                 value = log_presence(view, e, x, absent, prior, fit)
                 log_ratio += sign * (value - log_odds)
-                if not is_told:
+                if is_told:
                     tell_presence(presence, e, value, 1.0)
-                    is_told = True
+                    is_told = False
         if corrected and not metropolis(log_ratio, rng)[0]:
             continue
         n_accepted += 1

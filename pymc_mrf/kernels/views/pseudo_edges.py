@@ -17,6 +17,7 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import copy, dot_three
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room, rows_of_node
+from pymc_mrf.kernels.views.pseudo_scores import Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
     Ends,
@@ -68,6 +69,7 @@ class PseudoEdges(NamedTuple):
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
         `without`, kept: arrays with a first axis over blocks.
+    scores : Scores
     room : BinaryRoom or Room
     """
 
@@ -85,11 +87,17 @@ class PseudoEdges(NamedTuple):
     without: Ends
     proposed: Ends
     kept: Ends
+    scores: Scores
     room: BinaryRoom | Room
 
 
 def allocate_view(
-    field: Field, data: FieldData, n_biases: int, sources: np.ndarray, rows: Rows
+    field: Field,
+    data: FieldData,
+    n_biases: int,
+    sources: np.ndarray,
+    rows: Rows,
+    has_scores: bool,
 ) -> PseudoEdges:
     """View with room for everything, of no parameters so far; `sources` (r, 2) and `rows` are its own."""
     (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(data.t)
@@ -116,6 +124,7 @@ def allocate_view(
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
+        scores=allocate_scores(d, len(rows.S), M, N if has_scores else 0),
         room=allocate_room(M, K, N),
     )
 
@@ -135,6 +144,29 @@ def product_of_moments(C, Z2):
         for k in range(C.shape[0]):
             value += C[l, k] * Z2[l, k]
     return value
+
+
+@questions.glance.register(PseudoEdges)
+def glance_at_scores(view, e):
+    """Score from those known when the panel was begun, and how far residuals have moved since."""
+    scores, (u, v) = view.scores, view.field.edges[e]
+    a = u - scores.panel[0]
+    if a < 0 or a >= scores.panel[1]:
+        return np.inf, 1.0
+    now, Z2, c, rough = view.now, view.sums.Z2[e], view.field.centre[e], rounding(scores)
+    source, back = view.sources[e]
+    g, h = float(scores.own[a, source]), product_of_moments(now.C[u], Z2[1])
+    slack = (scores.moved[u] + rough * scores.size[u]) * scores.norm[source]
+    for l in range(c.shape[1]):
+        g += scores.total[u, l] * (scores.mean[source, l] - c[1, l])
+    if back >= 0:
+        g += scores.back[a, v]
+        slack += (scores.moved[v] + rough * scores.size[v]) * scores.norm[back]
+        for l in range(c.shape[1]):
+            g += scores.total[v, l] * (scores.mean[back, l] - c[0, l])
+        h += product_of_moments(now.C[v], Z2[0])
+    furthest = abs(g) + slack
+    return 0.5 * furthest * furthest / h, h
 
 
 @questions.look_at.register(PseudoEdges)

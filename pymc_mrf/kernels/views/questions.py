@@ -10,7 +10,8 @@ answers the rest as well, and asks `keep_look` and `recall_look`. Default answer
 
 What `edge_moves.sweep_edges` asks about edge e, whose value is x, in this order:
 
-1. ``look_at(view, e, x)`` takes the edge out and bounds what it explains: most absent edges end here.
+1. ``glance(view, e)`` bounds what an absent edge explains, without any work of its own, if it can, and
+   ``look_at(view, e, x)`` takes the edge out and does so as well: most absent edges end here.
 2. ``without_edge(view, e)`` is the score and information at 0, from which a value is proposed.
 3. ``likelihood_terms(view, e, y)``, for likely edges, at each of some Newton steps towards the mode.
 4. ``bias_terms(view, e, y, bias)`` is the prior of both ends, whose biases move with the edge.
@@ -109,6 +110,20 @@ def look_at(view: Any, e: int, x: float) -> Any:
     Returns an upper bound of what its score at 0 explains, score^2 / (2 information), and a lower bound of
     the information, for the score and information that `without_edge` would give.
     """
+
+
+@by_type
+def glance(view: Any, e: int) -> Any:
+    """Bound what `look_at` would return of absent edge e: what it explains from above, the same information.
+
+    From what is known of all edges; the edge counts as looked at only after `look_at`.
+    """
+
+
+@glance.register(object)
+def tell_nothing(view, e):
+    """Return no bound."""
+    return np.inf, 1.0
 
 
 @by_type

@@ -4,6 +4,7 @@ An engine owns a view for `pymc_mrf.kernels.edges`, where the moves are written 
 view up to date and learns how far joint moves should go.
 """
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -196,10 +197,17 @@ class EdgeEngine:
         self.refresh(rng)
         for k in range(self.n_repeats):
             told = NOT_TOLD if k % 2 else presence
-            proposed, accepted = sweep_edges(view, prior, corrected, rng, told, rng_of_presence or rng)
-            n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
+            for order in self.visits():
+                proposed, accepted = sweep_edges(
+                    view, order, prior, corrected, rng, told, rng_of_presence or rng
+                )
+                n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
         return n_proposed, n_accepted
+
+    def visits(self) -> Iterable[np.ndarray]:
+        """Edges of a pass, in the order of visits: parts, before each of which the view may be prepared."""
+        return [self.view.field.order]
 
     @property
     def n_told(self) -> int:

@@ -59,6 +59,10 @@ class EdgeGibbs(EdgeStep):
     independent, make weights and biases about independent in the posterior. Then Hamiltonian Monte Carlo
     moves the weights of all present edges, and the biases, jointly.
 
+    Under ``likelihood="pseudo"``, and of arrows, scores of all absent edges of a field with 8,000 candidates
+    or more are found by products of matrices, from which most edges are seen to be hopeless
+    (`pymc_mrf.kernels.views.pseudo_scores`): the draws are those of a look at every edge.
+
     Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
     moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
     correction. Where both ends have five states half or more of the proposals are accepted.
@@ -158,13 +162,12 @@ class EdgeGibbs(EdgeStep):
 
     ``edge_gibbs_presence_w`` of a variable w, except under ``likelihood="particles"``, is for
     `summarize_edges`, `edge_inclusion` and all that reads these: the logs of the mean probabilities, given
-    all else, that an edge is present and that it is absent, of up to 50 edges in every draw, of r of them in
-    every 40th at most. At a visit x is the present value of the edge or, if it is absent, a draw from the
-    proposal q; with w = t(x) / q(x), t the density of the edge given all else relative to its absence, the
-    probability w / (1 + w) given x has the right mean over the chain whatever q is. Only a part of the
-    visits to absent edges of which a bound says that they are hopeless is told, at random, each for several
-    (all up to 16 edges, one in 32 from 512): a draw takes 4 to 15 % longer, of 6 to
-    100 nodes.
+    all else, that an edge is present and that it is absent, of up to 16 edges in every draw, of r of
+    them in every 40th at most, or every 250th of 250,000 edges and more. At a visit x is the present value of
+    the edge or, if it is absent, a draw from the proposal q; with w = t(x) / q(x), t the density of the edge
+    given all else relative to its absence, the probability w / (1 + w) given x has the right mean over the
+    chain whatever q is. Of the visits to absent edges of which a bound says that they are hopeless the last
+    one before an edge is told of counts for all: a draw takes 4 to 15 % longer, of 6 to 100 nodes.
 
     Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
     which each counts, so that it is counted once (`pymc_mrf.likelihood.conditional_weights`); how near that

@@ -3,7 +3,8 @@
 PyMC keeps a number, or a vector of one length, for every draw and step. Probabilities of all edges in all
 draws would take more room than the draws themselves, so that sums over a number of draws, the period, are
 kept: edge e tells its own at draws e, e + period, e + 2 period, ..., and of each draw there is a vector of
-r / period sums. It says itself of which edges they are, so that draws may be left out or put together.
+r / period sums. Of a hopeless edge nothing is known but at these draws, which then stand for the others
+since. It says itself of which edges they are, so that draws may be left out or put together.
 """
 
 import copy
@@ -17,30 +18,25 @@ from pymc_mrf.steps.common.chain_state import Remembering
 STATISTIC = "edge_gibbs_presence_{}"
 """Name of the statistic of a variable."""
 
-MOST_EDGES = 50
-"""Edges up to which every draw is told."""
-
 HOPELESS = 16
-"""Visits to absent, hopeless edges that are told in a sweep, about."""
-
-LEAST_SHARE = 1 / 32
-"""Share of the visits to absent, hopeless edges that are told in large fields: most edges are hopeless in all
-draws, and telling of one takes several times as long as finding that out."""
+"""Absent, hopeless edges that are told of in a sweep, as long as the period is not too long. Telling of one
+takes several times as long as finding out that it is hopeless."""
 
 LONGEST_PERIOD = 40
 """In draws: parts of 1,000 draws are to be many enough for a Monte-Carlo error."""
+
+MANY_HOPELESS = 1000
+"""Of more than these in a sweep the period is longer, up to `PERIOD_OF_MANY`: 4 parts of 1,000 draws."""
+
+PERIOD_OF_MANY = 250
 
 N_FIRST = 2  # entries of the statistic that say of which edges it is
 
 
 def period_of(n_edges: int) -> int:
     """Return the number of draws over which probabilities of presence are added up."""
-    return min(-(-n_edges // MOST_EDGES), LONGEST_PERIOD) if n_edges else 1
-
-
-def share_of(n_edges: int) -> float:
-    """Return the share of the visits to absent, hopeless edges that are told."""
-    return max(min(1.0, HOPELESS / max(n_edges, 1)), LEAST_SHARE)
+    period = min(-(-n_edges // HOPELESS), LONGEST_PERIOD)
+    return max(period, min(n_edges // MANY_HOPELESS, PERIOD_OF_MANY), 1)
 
 
 class PresenceRecord(Remembering):
@@ -78,8 +74,10 @@ class PresenceRecord(Remembering):
         """Return what a sweep adds to; before the first draw, random numbers follow from those of `rng`."""
         if self.n_draws == 0:
             self.rng = np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
+        period = self._period
+        turn, weight = self.n_draws % period, min(self.n_draws + 1, period)
         present, absent = self.sums
-        return Presence(present, absent, share_of(self.sums.shape[1]))
+        return Presence(present, absent, period, turn, float(weight))
 
     def untold(self) -> np.ndarray:
         """Return the statistic of a draw that is not told, in tuning; NaN."""

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches, share_of
+from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches
 from tests.marks import slow
 from tests.reference.spike_and_slab import structure_posterior
 from tests.statistics import Z
@@ -214,7 +214,7 @@ def test_a_chain_goes_on_from_its_state():
     np.testing.assert_array_equal(first.told, second.told)
 
 
-@pytest.mark.parametrize("r", [1, 50, 51, 120, 5000])
+@pytest.mark.parametrize("r", [1, 16, 51, 120, 5000, 60_000])
 def test_sums_of_large_fields_are_told_now_and_then(r):
     """Every edge with the means since it was told last, in a vector shorter than that of the edges."""
     record, rng, n_draws = PresenceRecord(r), np.random.default_rng(1), 3 * period_of(r) + 1
@@ -225,7 +225,7 @@ def test_sums_of_large_fields_are_told_now_and_then(r):
         record.sums[:] = np.logaddexp(record.sums, np.log([now, 1.0 - now]) + np.log(2.0))
         told.append(record.tell(2))
     told = np.array(told)[None]
-    assert told.shape[-1] <= 2 + 2 * max(50, -(-r // 40))
+    assert told.shape[-1] <= 2 + 2 * max(16, -(-r // 40))
     batches = read_batches(told, r)
     period = period_of(r)
     for e in {0, r // 2, r - 1}:
@@ -243,8 +243,8 @@ def test_sums_of_large_fields_are_told_now_and_then(r):
 
 
 def test_visits_to_hopeless_edges_are_told_in_part():
-    """Of 66 edges a quarter of such visits: the probabilities are those of the draws all the same."""
-    assert share_of(16) == 1.0 and share_of(66) < 0.25 and share_of(10**6) == 1 / 32
+    """Of 66 edges a fifth of such visits: the probabilities are those of the draws all the same."""
+    assert [period_of(r) for r in (0, 16, 66, 4950, 10**5, 10**7)] == [1, 1, 5, 40, 100, 250]
     rng = np.random.default_rng(4)
     graph = pmrf.PairwiseGraph(range(12), [(i, j) for i in range(12) for j in range(i)])
     x = rng.integers(2, size=(150, 12))
