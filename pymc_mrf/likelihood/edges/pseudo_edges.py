@@ -240,7 +240,8 @@ def fill_rows(
     """
     field, rows, S = view.field, view.rows, view.rows.S
     forget_terms(view)
-    S[:], rows.n[:], rows.inverse[:] = 0.0, 0.0, 0.0
+    for array in (S, rows.given, rows.n, rows.inverse):
+        array[:] = 0.0
     n_each = np.zeros((len(S), 1, S.shape[2]))  # how often each row occurs, column by column
     each_weight = np.unique(weights, axis=1)  # (2, different)
     for k, block in enumerate(blocks_of(x, columns.ends)):
