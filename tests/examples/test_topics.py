@@ -21,6 +21,7 @@ from examples import (
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
     pseudo_likelihood_weights,
+    pseudo_or_particles,
     quickstart,
 )
 from examples._report import parse_sizes
@@ -167,6 +168,15 @@ def test_pseudo_likelihood_weights(tmp_path):
         pseudo_likelihood_weights.outcome(k, pseudo_likelihood_weights.kinds(), 50, 1) for k in (0, 1)
     ]
     assert all(0.5 <= one.factor <= 1.0 for one in outcomes)
+
+
+@pytest.mark.slow
+def test_pseudo_or_particles(tmp_path, monkeypatch):
+    small = [one._replace(d=6, n=50) for one in pseudo_or_particles.SETTINGS]
+    monkeypatch.setattr(pseudo_or_particles, "SETTINGS", small)
+    pseudo_or_particles.main(["--draws", "20", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "pseudo_or_particles.md").read_text(encoding="utf-8")
+    assert text.count('| `"pseudo"` |') == 3 and text.count('| `"particles"` |') == 2
 
 
 @pytest.mark.slow
