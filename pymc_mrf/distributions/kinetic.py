@@ -37,6 +37,8 @@ from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import Table, as_table, check_row_labels
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
+from pymc_mrf.likelihood.conditional_weights import rest_weights
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 
 
 class KineticMRF(DiscreteField):
@@ -69,10 +71,9 @@ class KineticMRF(DiscreteField):
     links : networkx.Graph or PairwiseGraph, optional
         Links within a row, given the rows before.
     likelihood : {"pseudo", "exact"} or Pseudo, optional
-        Where there are links: the *pseudo-likelihood* of each row, in which nodes with links have
-        conditionals to the power of 1/2, so that links are counted once and arrows into these nodes half
-        (with ``Pseudo(weight=1)`` twice and once); or the likelihood, for which all states of a row are
-        listed, up to 2^22 in all rows.
+        Where there are links: the *pseudo-likelihood* of each row, in which links and arrows are counted
+        once (with ``Pseudo(weight=1)``, as is usual, twice and once); or the likelihood, for which all states
+        of a row are listed, up to 2^22 in all rows. See the notes.
     family : {"boltzmann", "ising", "ordinal"}
         States 0 and 1, states -1 and 1, or 0 to K - 1. Scores s are the states themselves.
     n_states, scores : optional
@@ -116,6 +117,12 @@ class KineticMRF(DiscreteField):
     -----
     Missing cells and rows are free variables, as those of other fields: `SeriesGibbs` draws them cell by
     cell. Missing cells of the first rows, which have no distribution, are in all states alike a priori.
+
+    Under the pseudo-likelihood nodes with links have conditionals to the power of 1/2, so that links, which
+    stand in two of them, are counted once. Of nodes with arrows as well the other half is of a second
+    conditional, in which the neighbours within the row are what they are expected to be given the earlier
+    rows, and deviations from that have constant weights: arrows, too, are counted once. These constants are
+    estimated from the complete rows of `observed` when the field is declared, and stay.
 
     Random draws go row by row from the first rows of the data; of a field without data from rows whose cells
     are in all states alike. Pointwise log-likelihoods are those of the rows that have a past, and no missing
@@ -207,7 +214,16 @@ class KineticMRF(DiscreteField):
         if dims is not None and x is not None:
             dims = _own_dims(dims, rows, name)
         rv = super().__new__(
-            cls, name, *args, graph=graph, family=kind, rows=rows, observed=observed, dims=dims, **kwargs
+            cls,
+            name,
+            *args,
+            graph=graph,
+            family=kind,
+            rows=rows,
+            windows=None if x is None else _complete_windows(x, rows, kind),
+            observed=observed,
+            dims=dims,
+            **kwargs,
         )
         if x is not None and observed is not None:
             warn_of_states(registered_node(rv), x, name)
@@ -226,6 +242,7 @@ class KineticMRF(DiscreteField):
         n_states=None,
         scores=None,
         rows=None,
+        windows=None,
         likelihood=None,
         n_sweeps=DRAW_SWEEPS,
         **kwargs,
@@ -246,7 +263,12 @@ class KineticMRF(DiscreteField):
         likelihood, weight = read_pseudo(likelihood)
         likelihood = _likelihood(likelihood, graph, family, rows)
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
-        op = KineticRV(graph, family, rows, likelihood, n_axes, n_sweeps, weight)
+        expected = None
+        if likelihood == "pseudo" and rest_weights(graph, weight).any():
+            if windows is None:
+                windows = np.zeros((0, (1 + len(graph.lags)) * graph.n_nodes), dtype=np.int8)
+            expected = ExpectedNeighbours(windows, graph, family)
+        op = KineticRV(graph, family, rows, likelihood, n_axes, n_sweeps, weight, expected)
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 
@@ -394,6 +416,15 @@ def _series_rows(
         weights = weights[windows[:, 0]]
         _check_weights(weights, windows, x, name)
     return SeriesRows(n_rows, windows, first, places, weights)
+
+
+def _complete_windows(x: np.ma.MaskedArray, rows: SeriesRows, family: Family) -> np.ndarray:
+    """State indices (n, (1 + L) d) of the windows without missing cells, as often as weights say."""
+    z = family.encode(x.filled(family.states[0]), n_nodes=x.shape[1])
+    complete = ~np.ma.getmaskarray(x)[rows.observations].any(axis=(1, 2))
+    windows = rows.observations[complete]
+    arranged = z[windows].reshape(len(windows), windows.shape[1] * x.shape[1])
+    return np.ascontiguousarray(arranged, dtype=np.int8)
 
 
 def _check_weights(weights: np.ndarray, windows: np.ndarray, x: np.ma.MaskedArray, name: str) -> None:

@@ -26,7 +26,8 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights, rest_weights
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 
 MAX_CELLS = 2**22
 """Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""
@@ -47,6 +48,7 @@ class KineticRV(DiscreteFieldRV):
         "likelihood",
         "n_sweeps",
         "conditional_weight",
+        "expected",
     )
     table_ndims = (3, 2)
     groups_edges = True
@@ -60,12 +62,13 @@ class KineticRV(DiscreteFieldRV):
         n_axes: tuple[int, int] = (1, 1),
         n_sweeps: int = DRAW_SWEEPS,
         conditional_weight: float = COUNTED_ONCE,
+        expected: ExpectedNeighbours | None = None,
         **props: Any,
     ) -> None:
         self.graph, self.family, self.rows = graph, family, rows
         self.likelihood = likelihood or ("pseudo" if graph.n_links else "conditional")
         self.n_sweeps = n_sweeps if graph.n_links else 1
-        self.conditional_weight = conditional_weight
+        self.conditional_weight, self.expected = conditional_weight, expected
         if "signature" not in props:  # as it is where PyTensor makes another of the same properties
             cores = ["r"], ["d", "k"][: 1 + family.node_axes]
             inputs = [["n"] * (n - len(own)) + own for n, own in zip(n_axes, cores, strict=True)]
@@ -158,17 +161,23 @@ def lists_rows(graph: LaggedGraph, family: Family, rows: SeriesRows) -> bool:
     return bool(len(rows.observations) * n_states <= MAX_CELLS)
 
 
-def local_fields(op: KineticRV, indices, eta, first: int = 0):
+def local_fields(
+    op: KineticRV, indices, eta, first: int = 0, neighbours: ExpectedNeighbours | None = None
+):
     """Local fields (n, d) of the rows with a past, symbolic, from state indices (T, d).
 
-    Of arrows alone if `first` is 1, 0 being the lag of links.
+    Of arrows alone if `first` is 1, 0 being the lag of links; with expected `neighbours`, if they are given.
     """
     graph, d, (windows, scores) = op.graph, op.n_variables, (op.rows.observations, op.scores)
     flat = pt.constant(scores.ravel())[np.arange(d) * scores.shape[1] + indices]  # (T, d)
     is_shared = shared_by_rows([eta], [1])
     padded = pt.concatenate([eta, pt.zeros_like(eta[..., :1])], axis=-1)
     padded = core(padded, 1) if is_shared else padded[windows[:, 0]]
-    fields = pt.zeros((len(windows), d))
+    fields, own = pt.zeros((len(windows), d)), flat[windows[:, 0]]
+    if neighbours is not None:
+        past = flat[windows[:, 1:]].reshape((len(windows), (windows.shape[1] - 1) * d))
+        expected = neighbours.expected(past)
+        fields, own = neighbours.given(own, expected), expected
     for k in range(first, windows.shape[1]):
         edge = np.flatnonzero(graph.lag_of == k)
         if not len(edge):
@@ -178,7 +187,7 @@ def local_fields(op: KineticRV, indices, eta, first: int = 0):
         place[u, v] = edge
         if k == 0:
             place[v, u] = edge
-        source = flat[windows[:, k]]
+        source = flat[windows[:, k]] if k else own
         if is_shared:
             fields = fields + source @ padded[place.ravel()].reshape((d, d))
         else:
@@ -187,11 +196,14 @@ def local_fields(op: KineticRV, indices, eta, first: int = 0):
     return fields
 
 
-def log_conditionals(op: KineticRV, indices, parameters):
-    """Log probability of every node in every row with a past given the rest, (n, d), symbolic."""
+def log_conditionals(op: KineticRV, indices, parameters, neighbours: ExpectedNeighbours | None = None):
+    """Log probability of every node in every row with a past given the rest, (n, d), symbolic.
+
+    Or given what `neighbours` are expected to be.
+    """
     eta, tables = op.log_tables(parameters, pt)
     rows, scores, K = op.table_rows, op.scores, op.family.n_states
-    fields, own = local_fields(op, indices, eta), indices[rows]
+    fields, own = local_fields(op, indices, eta, neighbours=neighbours), indices[rows]
     tables = core(tables, 2)[None] if shared_by_rows([tables], [2]) else tables[rows]
     if K == 2:
         odds = tables[..., 1] - tables[..., 0] + np.diff(scores)[:, 0] * fields
@@ -246,6 +258,9 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
     else:
         weights = graph_weights(op.graph, op.conditional_weight)
         logp = (weights * log_conditionals(op, indices, parameters)).sum(axis=-1)
+        if op.expected is not None:
+            rest = rest_weights(op.graph, op.conditional_weight)
+            logp = logp + (rest * log_conditionals(op, indices, parameters, op.expected)).sum(axis=-1)
     legal = pt.all(legal[op.rows.observations], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
     return probability_or_nan(logp, op.likelihood, values[0], LISTED)

@@ -22,7 +22,8 @@ class Pseudo:
         ``likelihood="pseudo"`` has, the evidence about it is counted once. The usual form has 1 and counts it
         twice: Bayes factors are about squares, and standard deviations too small by up to the square root of
         two. It serves comparisons with other programs. What stands in one conditional only, as biases do, is
-        counted as often as the weight says. Conditionals of nodes without edges have 1 whatever the weight.
+        counted as often as the weight says, but for arrows of a `KineticMRF` and the biases of their targets,
+        which are counted once. Conditionals of nodes without edges have 1 whatever the weight.
 
     Raises
     ------

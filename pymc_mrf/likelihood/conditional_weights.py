@@ -6,7 +6,8 @@ posterior standard deviations too small by the square root of two. To the power 
 holds half of the evidence, and their product all of it, once: a composite likelihood with weights, as of
 Pauli, Racugno & Ventura (2011). The evidence about a factor of m variables stands in m conditionals, so
 that one over m takes the place of one half. Conditionals that hold nothing that another one holds keep 1:
-they are likelihoods.
+they are likelihoods. Arrows into nodes with links get what they lack from second conditionals
+(`pymc_mrf.likelihood.expected_neighbours`).
 """
 
 import numpy as np
@@ -43,6 +44,13 @@ def graph_weights(graph: PairwiseGraph | LaggedGraph, weight: float) -> np.ndarr
     """`node_weights` (d,) of a graph."""
     is_arrow = graph.lag_of > 0 if isinstance(graph, LaggedGraph) else False
     return node_weights(graph.n_nodes, graph.edges, is_arrow, weight)
+
+
+def rest_weights(graph: LaggedGraph, weight: float) -> np.ndarray:
+    """Return what the conditional of each node (d,) lacks to count the arrows into it once; 0 of others."""
+    rest, targets = np.zeros(graph.n_nodes), graph.edges[graph.lag_of > 0, 1]
+    rest[targets] = 1.0 - graph_weights(graph, weight)[targets]
+    return rest
 
 
 def variable_weights(graph: FactorGraph, weight: float) -> np.ndarray:

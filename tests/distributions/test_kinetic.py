@@ -62,10 +62,15 @@ def test_log_probability_and_gradient(name, kind, rng):
         return value(point), found[: w.size], found[w.size :].reshape(b.shape)
 
     w, b = rng.normal(size=len(edges)), rng.normal(size=family.node_shape(3))
+    neighbours = model["x"].owner.op.expected
+    constants = neighbours.constants if neighbours else None
     expected, other = (
-        kinetic_log_likelihood(z, edges, family, SERIES, rows)(np.r_[w, b.ravel()][None])
+        kinetic_log_likelihood(z, edges, family, SERIES, rows, constants=constants)(
+            np.r_[w, b.ravel()][None]
+        )
         for rows in (kind == "exact", kind != "exact")
     )
+    assert bool(constants) == (kind == "pseudo")
     np.testing.assert_allclose(f(w, b)[0], expected[0], rtol=1e-10)
     assert np.isclose(f(w, b)[0], other[0]) == (kind == "arrows")
     assert_gradients(f, [w, b])

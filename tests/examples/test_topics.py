@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from examples import (
+    arrows_beside_links,
     cost_against_width,
     edge_covariates,
     gaussian_speed,
@@ -20,6 +21,7 @@ from examples import (
     pseudo_likelihood_calibration,
     pseudo_likelihood_coverage,
     pseudo_likelihood_weights,
+    pseudo_or_particles,
     quickstart,
 )
 from examples._report import parse_sizes
@@ -166,6 +168,25 @@ def test_pseudo_likelihood_weights(tmp_path):
         pseudo_likelihood_weights.outcome(k, pseudo_likelihood_weights.kinds(), 50, 1) for k in (0, 1)
     ]
     assert all(0.5 <= one.factor <= 1.0 for one in outcomes)
+
+
+@pytest.mark.slow
+def test_pseudo_or_particles(tmp_path, monkeypatch):
+    small = [one._replace(d=6, n=50) for one in pseudo_or_particles.SETTINGS]
+    monkeypatch.setattr(pseudo_or_particles, "SETTINGS", small)
+    pseudo_or_particles.main(["--draws", "20", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "pseudo_or_particles.md").read_text(encoding="utf-8")
+    assert text.count('| `"pseudo"` |') == 3 and text.count('| `"particles"` |') == 2
+
+
+@pytest.mark.slow
+def test_arrows_beside_links(tmp_path):
+    arrows_beside_links.main(["--fields", "1", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "arrows_beside_links.md").read_text(encoding="utf-8")
+    cells = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in text.splitlines()[2:5]}
+    sd = {name: np.array([float(cells[name][k]) for k in (1, 4, 7)]) for name in cells}
+    assert sd["weight 1"][0] < 0.9 and sd["weight 1/2"][1] > 1.1
+    np.testing.assert_allclose(sd["and second conditionals"], 1.0, atol=0.07)
 
 
 def test_scores_of_both_ends_are_the_same_where_nodes_are_independent(rng):

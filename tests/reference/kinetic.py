@@ -6,13 +6,15 @@ import numpy as np
 from scipy import special
 
 
-def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False, weight=0.5):
+def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False, weight=0.5, constants=None):
     """Log-likelihood of state indices `x` (T, d) as a function of parameters (Q, r + d q).
 
     `edges`: (from, to, lag) of arrows; lag 0 of links, whose both ends are seen given each other, or whose
     sum over all states of the row is taken where `whole_rows` is true; else nodes with links have
     conditionals to the power of `weight`. The first rows of each series, as many as the largest lag, are
-    given.
+    given. With `constants` (mean, slope, weight) nodes with links and arrows have second conditionals, to the
+    power of 1 - `weight`: neighbours within the row have the scores mean + slope' past, and deviations from
+    that the given weights.
     """
     x = np.asarray(x)
     (T, d), q, n_most = x.shape, len(family.node_basis), max(lag for *_, lag in edges)
@@ -52,7 +54,26 @@ def kinetic_log_likelihood(x, edges, family, series=None, whole_rows=False, weig
                     scores[:, target] += parameters[:, [e]] * f
             own = scores[:, np.arange(d), states[-1]]
             out += count * (own - special.logsumexp(scores, axis=-1)) @ powers
+            if constants is not None:
+                out += count * of_expected(parameters, states) @ (lacks * (1.0 - powers))
         return out
+
+    lags = sorted({lag for *_, lag in edges if lag})
+    lacks = np.isin(np.arange(d), [i for _, i, lag in edges if lag])
+
+    def of_expected(parameters, states):
+        """Log conditionals (Q, d) of the present row of `states` given expected neighbours."""
+        mean, slope, constant = constants
+        own = F[np.arange(d), 0, states[-1]]
+        past = np.concatenate([F[np.arange(d), 0, states[-1 - lag]] for lag in lags])
+        expected = mean + slope.T @ past
+        scores = parameters[:, len(edges) :].reshape(-1, d, q) @ family.node_basis + floor
+        scores = scores + ((own - expected) @ constant)[:, None] * F[:, 0]
+        for e, (j, i, lag) in enumerate(edges):
+            for source, target in [(j, i), (i, j)] if lag == 0 else [(j, i)]:
+                seen = expected[source] if lag == 0 else F[source, 0, states[-1 - lag, source]]
+                scores[:, target] += parameters[:, [e]] * seen * F[target, 0]
+        return scores[:, np.arange(d), states[-1]] - special.logsumexp(scores, axis=-1)
 
     return of_whole_rows if whole_rows else value
 

@@ -127,6 +127,7 @@ def describe_end_of_levels(terms, edges, view, i, source, x):
         f = terms.f[a, start : start + m]
         fill_statistic(F, S, a, f)
         for j in range(m):
+            f[j] *= 1.0 / view.scale
             terms.lam[a, start + j] = P[a, j] - x * f[j]
     t = start
     for j in range(m):

@@ -42,6 +42,8 @@ class Rows(NamedTuple):
         Features of the nodes.
     S : (D, M, N) array
         Features of all sources: the nodes, then nodes of earlier rows, if there are arrows.
+    given : (d, M, N) array, or (0, M, N) if there are none
+        Local fields that no edge changes.
     block : (d,) int64 array
         Of each node.
     size, once : (B,) int64 arrays
@@ -52,6 +54,7 @@ class Rows(NamedTuple):
 
     T: np.ndarray
     S: np.ndarray
+    given: np.ndarray
     block: np.ndarray
     size: np.ndarray
     once: np.ndarray
@@ -95,11 +98,15 @@ class Room(NamedTuple):
     second: np.ndarray
 
 
-def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray) -> Rows:
-    """Room for up to N rows of D columns with M features, d of them nodes, those of each `block` (d,)."""
+def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray, expects: bool = False) -> Rows:
+    """Room for up to N rows of D columns with M features, d of them nodes, those of each `block` (d,).
+
+    If it `expects` neighbours, these are not the nodes themselves in all rows.
+    """
     n_blocks, S = int(block.max(initial=0)) + 1, np.zeros((D, M, N))
     size, once = np.zeros((2, n_blocks), dtype=np.int64)
-    return Rows(S[:d], S, block, size, once, *np.zeros((2, n_blocks, N)))
+    T, given = (np.zeros((d, M, N)), np.zeros((d, M, N))) if expects else (S[:d], np.zeros((0, M, N)))
+    return Rows(T, S, given, block, size, once, *np.zeros((2, n_blocks, N)))
 
 
 def allocate_room(M: int, K: int, N: int) -> BinaryRoom | Room:

@@ -93,12 +93,12 @@ def add_to_fields(view, e, x):
 @lean
 def fill_fields(view):
     """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
-    now, (d, M, N) = view.now, view.now.L.shape
+    now, (d, M, N), given = view.now, view.now.L.shape, view.rows.given
     fill_node_tables(view.field, view.beta, view.tables)
     for i in range(d):
         for l in range(M):
             for j in range(N):
-                now.L[i, l, j] = 0.0
+                now.L[i, l, j] = given[i, l, j] if given.shape[0] > 0 else 0.0
     for e in range(now.w.shape[0]):
         now.w[e] = np.nan
         if view.w[e] != 0.0:

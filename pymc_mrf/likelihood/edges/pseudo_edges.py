@@ -2,10 +2,11 @@
 
 The pseudo-likelihood of a field (Besag, 1975): every variable given all others, to the power of a weight
 (`pymc_mrf.likelihood.conditional_weights`). The likelihood of a field in time: every variable given the rows
-before.
+before. With links within rows and arrows into their ends there are second conditionals, of expected
+neighbours (`pymc_mrf.likelihood.expected_neighbours`): rows of their own to the view.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,16 +15,19 @@ from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
-from pymc_mrf.kernels.views.pseudo_rows import LANES, allocate_rows
+from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
 from pymc_mrf.kernels.views.pseudo_scores import PANEL, Scores, take_moved
 from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
+from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.parts import Parts
+
+Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
@@ -44,10 +48,13 @@ class PseudoEdges(EdgeEngine):
     weight : float
         Of the conditionals of nodes with edges that are no arrows: all that the view has of the rows is
         multiplied by the weight of the node that it is about.
+    expected : list of ExpectedNeighbours or None
+        Of each block of a field in time; empty where none has them.
 
     Attributes
     ----------
-    node_weights : (d,) array
+    node_weights, rest_weights : (d,) arrays
+        Of the conditionals given neighbours, and given what these are expected to be.
     information : (d M M + d K + r + 2 d,) array
         Learnt in tuning. Sums over rows of the conditional covariances of every node's features and of the
         variances of its states, and curvature of the slab at the weight of every edge relative to its
@@ -57,12 +64,16 @@ class PseudoEdges(EdgeEngine):
 
     is_pseudo: ClassVar[bool] = True
 
-    def __init__(self, x, graph, family, moves_biases, weight=COUNTED_ONCE) -> None:
+    def __init__(
+        self, x, graph, family, moves_biases, weight=COUNTED_ONCE, expected: Expected = ()
+    ) -> None:
         d = graph.n_nodes
         field, data = self.take_data(x, graph, family, moves_biases)
         is_arrow = self._columns.is_arrow[field.pair]
         self.node_weights = node_weights(d, field.edges, is_arrow, weight)
-        data.n[:] *= self.node_weights
+        self.rest_weights = rest_weights(graph, weight) if expected else np.zeros(d)
+        self._expected, of_nodes = expected, self.node_weights + self.rest_weights
+        data.n[:] *= of_nodes
         self._weigh(field, data)
         r = len(data.s)
         _, M, K = field.features.shape
@@ -75,15 +86,16 @@ class PseudoEdges(EdgeEngine):
             C[block.nodes] += values @ values.transpose(0, 2, 1)
             p = np.stack([(block.x == a).mean(axis=0) for a in range(K)], axis=1)
             v[block.nodes] = len(block.x) * p * (1 - p) + 0.5
-        C *= self.node_weights[:, None, None]
-        v *= self.node_weights[:, None]
+        C *= of_nodes[:, None, None]
+        v *= of_nodes[:, None]
         n_biases = len(data.t) if moves_biases else 0
+        weights = np.stack([self.node_weights, self.rest_weights])
         sources = sources_of(self._columns, field)
         panels = panels_of(field, sources)
-        self._panels = panels if pays(panels, sources) else []
-        self.view = pseudo_view(
-            x, self._columns, field, data, n_biases, self.node_weights, has_scores=bool(self._panels)
-        )
+        # rows of expected neighbours have features of their own for each block
+        self._panels = panels if not expected and pays(panels, sources) else []
+        has_scores = bool(self._panels)
+        self.view = pseudo_view(x, self._columns, field, data, n_biases, weights, expected, has_scores)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
@@ -94,14 +106,15 @@ class PseudoEdges(EdgeEngine):
         """Rows of the view as well."""
         super().set_data(x)
         self._weigh(self.view.field, self.view.data)
-        fill_rows(self.view, x, self._columns, self.node_weights)
+        weights = np.stack([self.node_weights, self.rest_weights])
+        fill_rows(self.view, x, self._columns, weights, self._expected)
 
     def _weigh(self, field: Field, data: FieldData) -> None:
         """Multiply the sums over rows by the weights of the conditionals that have them."""
         weights = self.node_weights
         for sums in (data.s, data.sums):
             sums *= weights[field.edges[:, 0]]  # of a target; if there are two, they have the same
-        data.t[:] *= np.repeat(weights, len(field.basis))
+        data.t[:] *= np.repeat(weights + self.rest_weights, len(field.basis))
 
     def refresh(self, rng) -> None:
         """Recompute all local fields."""
@@ -245,6 +258,7 @@ def pseudo_view(
     data: FieldData,
     n_biases: int,
     weights: np.ndarray,
+    expected: Expected = (),
     has_scores: bool = False,
 ) -> pseudo_edges.PseudoEdges:
     """Make the view of products of full conditionals; its terms are still to be computed.
@@ -258,8 +272,10 @@ def pseudo_view(
     data : FieldData
     n_biases : int
         d q if the biases move, else 0.
-    weights : (d,) array
-        Of the conditionals, by which the sums of `data` are multiplied.
+    weights : (2, d) array
+        Of the conditionals, by which the sums of `data` are multiplied, and of those of expected neighbours.
+    expected : list of ExpectedNeighbours or None
+        Of each block, or empty.
     has_scores : bool
         Whether scores of many edges are made at once.
     """
@@ -268,15 +284,15 @@ def pseudo_view(
     for k, own in enumerate(blocks_of(x, columns.ends)):
         block[own.nodes] = k
         n_rows = max(n_rows, len(own.x))
+    n_rows *= 2 if expected else 1
     N = -(-n_rows // LANES) * LANES
     # the same rows are counted otherwise for nodes of another weight
-    different, which = np.unique(weights, return_inverse=True)
-    block = len(different) * block[columns.present] + which
-    rows = allocate_rows(d, len(columns.nodes), M, N, block)
-    view = pseudo_edges.allocate_view(
-        field, data, n_biases, sources_of(columns, field), rows, has_scores
-    )
-    fill_rows(view, x, columns, weights)
+    different, which = np.unique(weights, axis=1, return_inverse=True)
+    block = different.shape[1] * block[columns.present] + which
+    rows = allocate_rows(d, len(columns.nodes), M, N, block, bool(expected))
+    sources = sources_of(columns, field)
+    view = pseudo_edges.allocate_view(field, data, n_biases, sources, rows, has_scores)
+    fill_rows(view, x, columns, weights, expected)
     return view
 
 
@@ -292,26 +308,53 @@ def forget_terms(view: pseudo_edges.PseudoEdges) -> None:
     view.now.w[:], view.now.beta[:] = np.nan, np.nan
 
 
-def fill_rows(view: pseudo_edges.PseudoEdges, x: Data, columns: Columns, weights: np.ndarray) -> None:
-    """Fill in what the view holds of every row of the data `x`, as of `pseudo_view`."""
+def fill_rows(
+    view: pseudo_edges.PseudoEdges,
+    x: Data,
+    columns: Columns,
+    weights: np.ndarray,
+    expected: Expected = (),
+) -> None:
+    """Fill in what the view holds of every row of the data `x`, as of `pseudo_view`.
+
+    With expected neighbours every row is there twice, the second time with these for sources; either time
+    rows that occur once come first.
+    """
     field, rows, S = view.field, view.rows, view.rows.S
     forget_terms(view)
-    S[:], rows.n[:], rows.inverse[:] = 0.0, 0.0, 0.0
+    for array in (S, rows.given, rows.n, rows.inverse):
+        array[:] = 0.0
     n_each = np.zeros((len(S), 1, S.shape[2]))  # how often each row occurs, column by column
-    each_weight = np.unique(weights)
+    each_weight = np.unique(weights, axis=1)  # (2, different)
     for k, block in enumerate(blocks_of(x, columns.ends)):
         different, counts, _ = distinct_rows(block.x)
         order = np.argsort(counts > 1.0, kind="stable")
-        m, nodes = len(counts), columns.nodes[block.nodes]
-        own = slice(k * len(each_weight), (k + 1) * len(each_weight))
-        rows.size[own], rows.once[own] = -(-m // LANES) * LANES, (counts == 1.0).sum()
-        rows.n[own, :m] = each_weight[:, None] * counts[order]
-        rows.inverse[own, :m] = 1.0 / rows.n[own, :m]
-        place = columns.place[block.nodes]
-        S[place, :, :m] = features_at(field.features[nodes], different[order].T)
-        n_each[place, 0, :m] = counts[order]
+        different, counts, nodes = different[order], counts[order], columns.nodes[block.nodes]
+        m, once = len(counts), int((counts == 1.0).sum())
+        n_times = 2 if expected else 1
+        of_once = np.arange(n_times * once).reshape(n_times, once)
+        of_others = n_times * once + np.arange(n_times * (m - once)).reshape(n_times, m - once)
+        times = np.concatenate([of_once, of_others], axis=1)
+        own = range(k * each_weight.shape[1], (k + 1) * each_weight.shape[1])
+        place, values = columns.place[block.nodes], features_at(field.features[nodes], different.T)
+        for t, here in enumerate(times):
+            S[place[:, None], :, here] = values.transpose(0, 2, 1)
+            n_each[place[:, None], 0, here] = counts * each_weight[t].max()
+            for i, weight in zip(own, each_weight[t], strict=True):
+                rows.n[i, here] = weight * counts
+        for i in own:
+            total = rows.n[i, : n_times * m]
+            rows.size[i] = -(-len(total) // LANES) * LANES
+            ones = total[: n_times * once]
+            rows.once[i] = np.argmin(np.append(ones == total[:1].sum(), False))
+            np.divide(1.0, total, out=rows.inverse[i, : len(total)], where=total > 0.0)
+        if expected:
+            fill_expected(rows, expected[k], values[:, 0], place, times)
     is_arrow = columns.is_arrow[field.pair]
-    view.sums.s[:] = np.where(is_arrow, view.data.s, view.data.sums + view.data.s)
+    if expected:
+        view.sums.s[:] = slopes_at_zero(view)
+    else:
+        view.sums.s[:] = np.where(is_arrow, view.data.s, view.data.sums + view.data.s)
     weighted, n_rows = S * n_each, n_each.sum(axis=2)
     mean = weighted.sum(axis=2) / n_rows
     C = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
@@ -335,3 +378,41 @@ def fill_columns(scores: Scores, S: np.ndarray, n_each: np.ndarray) -> None:
     columns = np.where(is_row, S - scores.mean[:, :, None], 0.0).reshape(len(S), -1)
     scores.columns[:] = columns
     scores.norm[:] = np.sqrt((columns**2).sum(axis=1))
+
+
+def fill_expected(
+    rows: Rows,
+    expected: ExpectedNeighbours | None,
+    scores: np.ndarray,
+    place: np.ndarray,
+    times: np.ndarray,
+) -> None:
+    """Give the rows of a block at the second of two `times` (2, m) what neighbours are `expected` to be.
+
+    `scores` (D_b, m) of its columns, which are at `place` (D_b,) of the view.
+    """
+    nodes = place[place < len(rows.T)]
+    own, past, second = scores[: len(nodes)].T, scores[len(nodes) :].T, times[1]
+    for here in times:
+        rows.T[nodes[:, None], 0, here] = own.T
+    if expected is not None:
+        found = expected.expected(past)
+        rows.S[nodes[:, None], 0, second] = found.T
+        rows.given[nodes[:, None], 0, second] = expected.given(own, found).T
+
+
+def slopes_at_zero(view: pseudo_edges.PseudoEdges) -> np.ndarray:
+    """Sum over rows what each edge (r,) multiplies in the log potentials, of fields with one feature."""
+    field, rows = view.field, view.rows
+    nT = rows.n[rows.block] * rows.T[:, 0]  # (d, N)
+    products, total = nT @ rows.S[:, 0].T, nT.sum(axis=1)
+    of_end = [
+        np.where(
+            view.sources[:, end] >= 0,
+            products[field.edges[:, end], view.sources[:, end]]
+            - field.centre[:, 1 - end, 0] * total[field.edges[:, end]],
+            0.0,
+        )
+        for end in range(2)
+    ]
+    return of_end[0] + of_end[1]

@@ -17,7 +17,7 @@ class PseudoLikelihood(EdgewiseLikelihood):
     ----------
     x, graph, family, node_tables, entries, n_entries
         As of `GroupEngine`.
-    weight : float
+    weight, expected
         As of `PseudoEdges`.
 
     Attributes
@@ -27,12 +27,15 @@ class PseudoLikelihood(EdgewiseLikelihood):
     """
 
     def __init__(
-        self, x, graph, family, node_tables, entries, n_entries, *, weight=COUNTED_ONCE
+        self, x, graph, family, node_tables, entries, n_entries, *, weight=COUNTED_ONCE, expected=()
     ) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         own = with_fewest_features(family)
-        engine = PseudoEdges(x, graph, own, False, weight)
-        self._node_weights = engine.node_weights
+        engine = PseudoEdges(x, graph, own, False, weight, expected)
+        # expected scores are none of the states: statistics have any values
+        self.is_binary = self.is_binary and not expected
+        self._expects, self._node_weights = bool(expected), engine.node_weights + engine.rest_weights
+        self._scale = float(np.ptp(own.edge_statistic) / np.ptp(self.statistic))
         edges = engine.view
         self.n_terms = 2 * edges.rows.n.shape[1]  # with padding, for which there has to be room
         self._engine = engine
@@ -47,6 +50,8 @@ class PseudoLikelihood(EdgewiseLikelihood):
 
     def _sums_of_targets(self) -> np.ndarray:
         """Sum f (edges,) as often as the edge has targets, times the weight of their conditionals."""
+        if self._expects:
+            return self._engine.view.sums.s / self._scale
         of_targets = self._node_weights[self._engine.view.field.edges[:, 0]]
         return of_targets * np.where(self.columns.is_arrow, 1.0, 2.0) * self.s
 

@@ -15,6 +15,7 @@ from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.steps.common.expressions import (
     FAR,
     children,
@@ -224,6 +225,7 @@ class ObservedField:
         self.name: str = child.name
         self.likelihood: str = op.likelihood
         self.conditional_weight: float = getattr(op, "conditional_weight", COUNTED_ONCE)
+        self._expected: ExpectedNeighbours | None = getattr(op, "expected", None)
         self._step = step
         self._model = model
         self.graph: Any = op.graph
@@ -307,6 +309,11 @@ class ObservedField:
     def references(self) -> list[Reference]:
         """Samples of the blocks under a Monte Carlo likelihood; none under others."""
         return [self._sampled.reference for _ in self.blocks] if self._sampled else []
+
+    @property
+    def expected(self) -> list[ExpectedNeighbours | None]:
+        """Expected neighbours of each block, None without links beside arrows under a pseudo-likelihood."""
+        return [self._expected for _ in self.blocks]
 
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""

@@ -81,6 +81,9 @@ def _engine(
     samples: dict[str, Any] = {"references": references} if references else {}
     if engine_type.is_pseudo:
         options = options | {"weight": fields[0].conditional_weight}
+    expected = [one for field in fields for one in field.expected]
+    if any(expected):
+        options = options | {"expected": expected}
     if fields[0].reference:
         samples["states"] = fields[0].reference.listed
     return engine_type(x, graph, family, moves_biases, **options, **samples)

@@ -22,4 +22,5 @@ class PseudoGibbs(EngineGibbs):
     default_for = "pseudo"
 
     def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        return PseudoLikelihood(*arguments, weight=field.conditional_weight)
+        expected = field.expected if any(field.expected) else ()
+        return PseudoLikelihood(*arguments, weight=field.conditional_weight, expected=expected)

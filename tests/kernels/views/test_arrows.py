@@ -7,6 +7,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from tests.reference.kinetic import kinetic_log_likelihood
 
 D, ARROWS, LINKS, LAGS = 3, [(0, 0), (0, 1), (2, 1), (1, 0)], [(2, 0), (1, 2)], (1, 3)
@@ -16,7 +17,7 @@ FAMILIES = {
     "ordinal": ordinal([3, 2, 4], [[-1, 0, 2.5], [-1, 1], [0, 1, 2, 3]]),
 }
 SLOPE, CURVATURE = np.array([[1, -8, 0, 8, -1], [-1, 16, -30, 16, -1]])
-KINDS = {"arrows": [], "and links": LINKS}
+KINDS = {"arrows": ([], False), "and links": (LINKS, False), "expected": (LINKS, True)}
 
 
 def edges_of(links):
@@ -34,19 +35,26 @@ def states(family, n, rng):
 class Case:
     """An engine at some parameters, of which edge 1 is absent."""
 
-    def __init__(self, name, links, rng):
+    def __init__(self, name, kind, rng):
+        links, expects = kind
         self.family, self.edges = FAMILIES[name], edges_of(links)
         self.x, self.r = states(self.family, 24, rng), len(self.edges)
         self.graph = LaggedGraph(range(D), ARROWS, LAGS, links)
+        self.expected = []
+        if expects:
+            self.expected = [ExpectedNeighbours(windows(self.x), self.graph, self.family)]
         self.engine = self.make()
         self.w = rng.normal(0, 0.7, self.r)
         self.w[1] = 0.0
         self.b = rng.normal(0, 0.7, D * len(self.family.node_basis))
         self.go_to()
-        self.log_likelihood = kinetic_log_likelihood(self.x, self.edges, self.family)
+        constants = self.expected[0].constants if expects else None
+        self.log_likelihood = kinetic_log_likelihood(
+            self.x, self.edges, self.family, constants=constants
+        )
 
     def make(self):
-        return PseudoEdges(windows(self.x), self.graph, self.family, True)
+        return PseudoEdges(windows(self.x), self.graph, self.family, True, expected=self.expected)
 
     def go_to(self):
         self.engine.go_to(self.w, self.b)
@@ -68,14 +76,14 @@ class Case:
         return parameters
 
 
-CASES = pytest.mark.parametrize("links", KINDS.values(), ids=list(KINDS))
+CASES = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 NAMES = pytest.mark.parametrize("name", FAMILIES)
 
 
 @CASES
 @NAMES
-def test_one_edge(name, links, rng):
-    this, h = Case(name, links, rng), 1e-3
+def test_one_edge(name, kind, rng):
+    this, h = Case(name, kind, rng), 1e-3
     view = this.engine.view
     for e, (*_, lag) in enumerate(this.edges):
         if lag:
@@ -96,8 +104,8 @@ def test_one_edge(name, links, rng):
 
 @CASES
 @NAMES
-def test_log_likelihood_and_its_slopes(name, links, rng):
-    this, h = Case(name, links, rng), 1e-5
+def test_log_likelihood_and_its_slopes(name, kind, rng):
+    this, h = Case(name, kind, rng), 1e-5
     active, k = np.flatnonzero(this.w), np.count_nonzero(this.w)
     here = np.r_[this.w, this.b]
     slope = np.zeros(k + len(this.b))
@@ -119,8 +127,8 @@ def said_of(view, e):
 
 @CASES
 @NAMES
-def test_changes_are_followed(name, links, rng):
-    this = Case(name, links, rng)
+def test_changes_are_followed(name, kind, rng):
+    this = Case(name, kind, rng)
     view, beta = this.engine.view, this.engine.view.beta.copy()
     for e, new in ((0, 0.9), (1, -0.6), (2, 0.0), (this.r - 1, 1.1), (1, 0.0)):
         questions.look_at(view, e, this.w[e])
@@ -141,15 +149,18 @@ def test_changes_are_followed(name, links, rng):
             questions.look_at(view, other, view.w[other])  # the view that goes on
 
 
-def test_blocks_and_other_data(rng):
+@pytest.mark.parametrize("expects", [False, True])
+def test_blocks_and_other_data(expects, rng):
     """Two blocks say what an engine of each says; and other data are taken over."""
     family, graph = BOLTZMANN, LaggedGraph(range(D), ARROWS, LAGS, LINKS)
     data = [windows(states(family, n, rng)) for n in (24, 17)]
-    parts = [PseudoEdges(x, graph, family, True) for x in data]
+    expected = [ExpectedNeighbours(x, graph, family) for x in data] if expects else []
+    own = [[one] for one in expected] or [[], []]
+    parts = [PseudoEdges(x, graph, family, True, expected=e) for x, e in zip(data, own, strict=True)]
     labels, ends = range(2 * D), [[(D * k + u, D * k + v) for k in range(2) for u, v in pairs]
                                   for pairs in (ARROWS, LINKS)]  # fmt: skip
     whole_graph = LaggedGraph(labels, ends[0], LAGS, ends[1])
-    whole = PseudoEdges(data, whole_graph, family, True)
+    whole = PseudoEdges(data, whole_graph, family, True, expected=expected)
     mine = [np.flatnonzero(whole_graph.edges[:, 0] // D == k) for k in range(2)]
     w, b = rng.normal(size=whole_graph.n_edges), rng.normal(size=2 * D)
 

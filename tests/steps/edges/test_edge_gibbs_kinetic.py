@@ -8,6 +8,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
+from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.kinetic import kinetic_log_likelihood, kinetic_series
@@ -114,11 +115,18 @@ def test_links_within_rows_beside_arrows(likelihood):
     z[:, 1] = np.where(np.random.default_rng(5).random(60) < 0.25, z[:, 0], z[:, 1])
     edges = [(0, 1, 0), *edges]
 
-    def posterior(whole_rows, weight=0.5):
-        log_likelihood = kinetic_log_likelihood(z, edges, family, None, whole_rows, weight)
+    constants = None
+    if likelihood == "pseudo":
+        graph = pmrf.LaggedGraph(range(2), arrows, links=links)
+        windows = np.concatenate([z[1:], z[:-1]], axis=1).astype(np.int8)
+        constants = ExpectedNeighbours(windows, graph, family).constants
+
+    def posterior(whole_rows, weight=0.5, constants=constants):
+        log_likelihood = kinetic_log_likelihood(z, edges, family, None, whole_rows, weight, constants)
         return structure_posteriors(log_likelihood, 3, 2, SLAB.logpdf, bias=b)(fixed_p(P, 3))
 
-    right, wrong = posterior(likelihood == "exact"), posterior(False, weight=1.0)
+    right, wrong = posterior(likelihood == "exact"), posterior(False, 1.0, None)
+    halved = posterior(False, constants=None) if constants else wrong  # arrows count half
     for parts in ((3,), (1, 2)):
         with pm.Model() as model:
             w = [
@@ -131,6 +139,7 @@ def test_links_within_rows_beside_arrows(likelihood):
         draws = draws_of(model)
         assert gaps(draws, right).max() < Z
         assert gaps(draws, wrong).max() > Z
+        assert gaps(draws, halved).max() > Z
 
 
 @pytest.mark.slow

@@ -65,8 +65,11 @@ def test_posterior_by_enumeration(name, links, likelihood):
     assert set(chosen) == {PseudoGibbs if likelihood == "pseudo" else ConditionalGibbs}
     w = special.expit(sample(model, draws=1000)["w"].values)
 
-    def exact(edges, whole_rows=likelihood == "exact", weight=0.5):
-        log_likelihood = kinetic_log_likelihood(z, edges, family, labels, whole_rows, weight)
+    expected = model["x"].owner.op.expected
+    constants = expected.constants if expected else None
+
+    def exact(edges, whole_rows=likelihood == "exact", weight=0.5, constants=constants):
+        log_likelihood = kinetic_log_likelihood(z, edges, family, labels, whole_rows, weight, constants)
         nodes = np.zeros(b.size) + b
         return reference.posterior_of(
             lambda eta, _: log_likelihood(np.column_stack([eta, np.tile(nodes, (len(eta), 1))])), 3, 1.0
@@ -77,6 +80,8 @@ def test_posterior_by_enumeration(name, links, likelihood):
     assert gaps_of(w, exact(turned)) > Z  # negative control: the arrows the other way
     if links:  # and the pseudo-likelihood that counts links twice
         assert gaps_of(w, exact(edges, False, weight=1.0)) > Z
+    if likelihood == "pseudo":  # and without second conditionals, so that arrows count half
+        assert gaps_of(w, exact(edges, constants=None)) > Z
 
 
 @pytest.mark.slow
