@@ -308,6 +308,8 @@ class EdgeGibbs(EdgeStep):
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
         self._engine = engine_of(self._target, self._is_shared, self._options)
         self._information = self._engine.information.copy()
+        only_means = all(field.only_means_change for field in fields)
+        self._only_means_change = self._engine.takes_means and only_means
         field = getattr(self._engine.view, "whole", self._engine.view).field
         self._start = EdgeStart(fields, field, scale, bool(biases.free))
         self._warm_up()
@@ -374,7 +376,10 @@ class EdgeGibbs(EdgeStep):
     def _update(self, point):
         if self._is_shared:
             self._engine.set_offset(self._offset(point))
-        if any(field.changes for field in self._fields):
+        if self._only_means_change:
+            shifts = [field.shift(point) for field in self._fields for _ in field.blocks]
+            self._engine.set_means(shifts)
+        elif any(field.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)
