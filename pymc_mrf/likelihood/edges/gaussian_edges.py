@@ -14,15 +14,16 @@ from pymc_mrf.likelihood.edges.edge_engine import (
 )
 from pymc_mrf.likelihood.edges.shared_edges import Share
 
-FREE, MOST_REPEATS = 500_000, 16
-"""Operations of all passes over the edges in a step, which then cost about as much as the rest of it, and the
-most passes. Edges of scales that measure alike stand in for each other: of 13 scales of 231 people the worst
-weight had 155, 424 and 1,110 effective draws of 2,000 by 1, 4 and 16 passes, in 8.7, 8.8 and 11.7 s."""
+FREE, MOST_REPEATS = 100_000, 10
+"""Operations, of about a nanosecond, of all passes over the edges in a step, which then take less than the rest
+of a draw, and the most passes. Edges of scales that measure alike stand in for each other: of 13 scales of 231
+people the worst weight had 155, 424 and 1,110 effective draws of 2,000 by 1, 4 and 16 passes."""
 
-LOOK = 100  # operations of a pass for each entry, beside the update of an inverse
+LOOK, UPDATE = 100, 1 / 30
+"""Operations of a pass for each entry, and for each cell of the inverse, as few edges change in a pass."""
 
 
-class Block(NamedTuple):
+class BlockScatter(NamedTuple):
     """A block of the first data.
 
     Attributes
@@ -42,7 +43,7 @@ class Block(NamedTuple):
     scatter: np.ndarray
 
     @classmethod
-    def of_rows(cls, x: np.ndarray, nodes: slice) -> "Block":
+    def of_rows(cls, x: np.ndarray, nodes: slice) -> "BlockScatter":
         """Sum rows `x` (n, d_b)."""
         average = x.mean(axis=0)
         return cls(nodes, len(x), average, (x - average).T @ (x - average))
@@ -92,7 +93,7 @@ class GaussianLikelihood(EdgeEngine):
         starts = np.cumsum([0, *n_nodes])
         cuts = np.cumsum([0, *(len(block.which) for block in blocks)])
         self._blocks = [
-            Block.of_rows(block.x, slice(*nodes))
+            BlockScatter.of_rows(block.x, slice(*nodes))
             for block, nodes in zip(blocks, pairwise(starts.tolist()), strict=True)
         ]
         D, m = starts[-1], max(n_nodes)
@@ -189,4 +190,5 @@ class GaussianLikelihood(EdgeEngine):
 
 def repeats(n_terms: int, n_nodes: int) -> int:
     """Count the passes over entries of so many terms in a step, of fields of so many nodes at most."""
-    return int(np.clip(FREE // max(n_terms * (LOOK + n_nodes**2), 1), 1, MOST_REPEATS))
+    cost = max(n_terms * (LOOK + UPDATE * n_nodes**2), 1)
+    return int(np.clip(round(FREE / cost), 1, MOST_REPEATS))

@@ -45,7 +45,7 @@ def field_of_means(rv, model: pm.Model):
     return node if any(isinstance(owner.op, SpikeAndSlabRV) for owner in owners) else None
 
 
-class Rows(NamedTuple):
+class RowTotals(NamedTuple):
     """What the rows of a field tell of its means.
 
     Attributes
@@ -98,13 +98,13 @@ class FieldMeans:
         self._rows = None if self._field.is_free else self._summed(self._field.table)
         self.held = HeldData(self._field.name, ConjugateMeans.__name__, parameters)
 
-    def _summed(self, x: np.ndarray) -> Rows:
+    def _summed(self, x: np.ndarray) -> RowTotals:
         """Sum rows `x` (n, d)."""
         features = np.zeros(0)
         if self._layout is not None:
             states = x[:, self._field.op.columns.answers].T.astype(np.int8)
             features = kernels.listed(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
-        return Rows(len(x), x[:, self._field.columns].mean(axis=0), features)
+        return RowTotals(len(x), x[:, self._field.columns].mean(axis=0), features)
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
         """Put a draw of the means given all else into `point`."""
