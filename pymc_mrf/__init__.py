@@ -116,7 +116,9 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
     from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+    from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+    from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
     from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
     from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
     from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
@@ -131,7 +133,9 @@ __all__ = [
     "ColumnKinds",
     "CommunityGibbs",
     "ConditionalGibbs",
+    "ConjugateConcentration",
     "ConjugateHyperparameters",
+    "ConjugateMeans",
     "DirichletProcess",
     "EdgeCommunities",
     "EdgeGibbs",
@@ -257,7 +261,9 @@ _HOMES = {
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
     "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
     "ConditionalGibbs": "pymc_mrf.steps.groups.conditional_gibbs",
+    "ConjugateConcentration": "pymc_mrf.steps.hyper.conjugate_concentration",
     "ConjugateHyperparameters": "pymc_mrf.steps.hyper.conjugate_hyperparameters",
+    "ConjugateMeans": "pymc_mrf.steps.hyper.conjugate_means",
     "DirichletProcess": "pymc_mrf.distributions.dirichlet_process",
     "EdgeCommunities": "pymc_mrf.distributions.edge_communities",
     "EdgeGibbs": "pymc_mrf.steps.edges.edge_gibbs",

@@ -8,7 +8,7 @@ from typing import Any
 
 _lock = Lock()
 _n_inside = 0
-_limits: Any = None  # what the first inside has set, and the last takes back
+_limits: Any = None  # what the first inside has set, if anything, and the last takes back
 
 
 @contextmanager
@@ -24,21 +24,24 @@ def one_thread() -> Iterator[None]:
     global _n_inside, _limits
     with _lock:
         if _n_inside == 0:
-            _limits = _thread_pools().limit(limits=1, user_api="blas")
+            pools = _thread_pools()
+            # as in most runs of PyMC; to limit them takes as long as a small step
+            are_one = all(pool.get_num_threads() == 1 for pool in pools.lib_controllers)
+            _limits = None if are_one else pools.limit(limits=1)
         _n_inside += 1
     try:
         yield
     finally:
         with _lock:
             _n_inside -= 1
-            if _n_inside == 0:
+            if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
 
 
 @cache
 def _thread_pools() -> Any:
-    """Find the libraries that have threads, which takes 10 ms."""
+    """Find the libraries of linear algebra that have threads, which takes 10 ms."""
     import scipy.linalg  # noqa: F401 - it has a BLAS of its own, which must be there to be found
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")

@@ -165,7 +165,8 @@ class DirichletProcess(EntriesPrior):
     -----
     The density refers to partitions and their distinct values, so that PyMC's own steps, ``pm.fit``,
     ``pm.find_MAP`` and ``pm.sample_smc`` refuse to move this variable; ``pm.sample`` assigns a step of
-    this package by itself, and NUTS moves `alpha` and the parameters of `base` given the groups.
+    this package by itself. Given the groups `ConjugateConcentration` moves an `alpha` with a prior pm.Gamma,
+    and NUTS moves any other, and the parameters of `base`.
 
     References
     ----------

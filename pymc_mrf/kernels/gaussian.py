@@ -62,6 +62,19 @@ def invert_factorised(L, S):
 
 
 @lean
+def multiply(A, B, out):
+    """Fill `out` (d, d) with the product of `A` (d, d) and `B` (d, d)."""
+    d = out.shape[0]
+    for i in range(d):
+        for j in range(d):
+            out[i, j] = 0.0
+        for k in range(d):
+            by = A[i, k]
+            for j in range(d):
+                out[i, j] += by * B[k, j]
+
+
+@lean
 def rank_two(S, i, j, y):
     """Tell how the inverse `S` (d, d) of a precision K moves with weight ij by y (Woodbury's identity).
 
@@ -139,6 +152,28 @@ def solve_transposed(L, which, x):
         for b in range(a + 1, m):
             value -= L[b, a] * x[which[b]]
         x[which[a]] = value / L[a, a]
+
+
+@jit
+def draw_shift(edges, w, diagonal, n, score, precision, shift, rng):
+    """Draw from the normal density of precision n K + diag(`precision` (d,)) and score at zero `score` (d,).
+
+    Into `shift` (d,); K is that of `edges` (r, 2), weights `w` (r,) and `diagonal` (d,), and the score is
+    precision times mean.
+    """
+    d = shift.shape[0]
+    L, z, all_of_them = np.empty((d, d)), np.empty(d), np.arange(d)
+    fill_precision(edges, w, diagonal, L)
+    for i in range(d):
+        for j in range(i + 1):
+            L[i, j] *= n
+        L[i, i] += precision[i]
+        shift[i] = score[i]
+    factorise(L)
+    solve_factorised(L, all_of_them, shift)
+    draw_centred(L, z, rng)
+    for i in range(d):
+        shift[i] += z[i]
 
 
 @jit

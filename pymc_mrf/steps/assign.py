@@ -30,7 +30,9 @@ from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
+from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
 from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
 from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
@@ -49,7 +51,9 @@ GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
 AUTOMATIC = (
     *GROUP_SAMPLERS,
     CommunityGibbs,
+    ConjugateConcentration,
     ConjugateHyperparameters,
+    ConjugateMeans,
     EdgeGibbs,
     Exchange,
     TreeGibbs,

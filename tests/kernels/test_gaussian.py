@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
@@ -12,6 +13,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from tests.reference.derivatives import assert_gradients
 from tests.reference.gaussian import log_likelihood_of, precision
+from tests.statistics import Z
 
 D = 5
 GRAPH = PairwiseGraph(range(D), [(i, j) for i in range(D) for j in range(i)])
@@ -174,11 +176,20 @@ def test_joint_slopes(rng):
     assert at(place)[0] == -np.inf
 
 
-def test_curvature_is_the_fisher_information(rng):
+@pytest.mark.parametrize("moves_diagonal", [True, False])
+def test_the_expansion_is_the_gradient_and_the_fisher_information(rng, moves_diagonal):
+    """At a reference: precision times (mean - reference) is the gradient, precision the information."""
     w, b = cone_point(rng)
-    K = precision(EDGES, w, np.exp(b))
-    S, r = np.linalg.inv(K), len(EDGES)
-    derivatives = []
+    x = rng.standard_normal((12, D))
+    engine = GaussianLikelihood(x, GRAPH, GAUSSIAN, moves_diagonal)
+    engine.set_offset(0.05 * rng.standard_normal(len(EDGES)))
+    engine.go_to(w - engine.offset, b)
+    active, r = np.array([3, 0]), len(EDGES)
+    absent = np.setdiff1d(np.arange(r), active)
+    reference = np.concatenate([w, np.exp(b)])
+    reference[absent] = engine.offset[absent]  # or the gradient were that of other edges as well
+    K = precision(EDGES, reference[:r], reference[r:])
+    S, derivatives = np.linalg.inv(K), []
     for i in range(r + D):
         dK = np.zeros((D, D))
         if i < r:
@@ -187,7 +198,39 @@ def test_curvature_is_the_fisher_information(rng):
         else:
             dK[i - r, i - r] = K[i - r, i - r]
         derivatives.append(dK)
-    expected = [[0.5 * np.trace(S @ one @ S @ other) for other in derivatives] for one in derivatives]
-    rows, out = np.array([3, 0, r, r + 2]), np.empty((4, r + D))
-    views.fill_curvature(GRAPH.edges, K, S, rows, out)
-    np.testing.assert_allclose(out, np.array(expected)[rows], atol=1e-12)
+    moved = np.concatenate([active, np.arange(r, r + D)]) if moves_diagonal else active
+    information = np.array(
+        [[6.0 * np.trace(S @ derivatives[i] @ S @ derivatives[j]) for j in moved] for i in moved]
+    )
+    gradient = np.array([0.5 * np.sum((12 * S - x.T @ x) * derivatives[i]) for i in moved])
+    found, shift = np.zeros((len(moved), len(moved))), np.zeros(len(moved))
+    views.expand(engine.view, reference, active, found, shift)
+    np.testing.assert_allclose(found, information, atol=1e-9)
+    place = np.concatenate([reference[:r] - engine.offset, np.log(reference[r:])])[moved]
+    np.testing.assert_allclose(shift - found @ place, gradient, atol=1e-9)
+
+
+def test_the_scatter_about_other_means(rng):
+    x, shift = 5.0 + rng.standard_normal((12, D)), rng.standard_normal(D)
+    engine = GaussianLikelihood(x, GRAPH, GAUSSIAN, True)
+    engine.set_means([shift])
+    np.testing.assert_allclose(engine.view.scatter, (x - shift).T @ (x - shift), rtol=1e-12)
+
+
+def test_shifts_are_normal_of_the_precision_and_the_score(rng):
+    w, b = cone_point(rng)
+    K = precision(EDGES, w, np.exp(b))
+    prior, score = np.array([0.0, 1.0, 3.0, *np.ones(D - 3)]), rng.standard_normal(D)
+    P = 7 * K + np.diag(prior)
+    draws = np.empty((4000, D))
+    for draw in draws:
+        kernels.draw_shift(GRAPH.edges, w, np.exp(b), 7, score, prior, draw, rng)
+    S = np.linalg.inv(P)
+    z = (draws - S @ score) @ np.linalg.cholesky(P)
+    assert np.abs(z.mean(axis=0)).max() * np.sqrt(len(z)) < Z
+    second = z.T @ z / len(z)
+    assert np.abs((second - np.eye(D)) / np.sqrt(1 + np.eye(D))).max() * np.sqrt(len(z)) < Z
+    # negative control: another number of rows
+    other = np.linalg.cholesky(6 * K + np.diag(prior))
+    z = (draws - S @ score) @ other
+    assert np.abs(np.diag(z.T @ z / len(z)) - 1).max() * np.sqrt(len(z) / 2) > Z

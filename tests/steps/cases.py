@@ -116,6 +116,8 @@ CASES = {
     "communities": Case(
         pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
     ),
+    "concentration": Case(pmrf.ConjugateConcentration, conjugate.group_model, ("alpha",)),
+    "means": Case(pmrf.ConjugateMeans, gaussian.small_model, ("mean",)),
     "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
 }
 

@@ -13,7 +13,7 @@ are followed exactly, and leapfrog steps are those of the rest (Shahbaba et al.,
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
@@ -77,14 +77,25 @@ class NormalCoordinates(NamedTuple):
     root: np.ndarray
 
 
-def normal_coordinates(centre: np.ndarray, precision: np.ndarray) -> NormalCoordinates:
-    """Make coordinates about a normal density with this mean, `centre` (N,), and `precision` (N, N)."""
-    # the inverse of the factor of the reversed matrix is triangular on the right side
-    factor = np.linalg.cholesky(precision[::-1, ::-1])
-    root = solve_triangular(factor, np.eye(len(centre)), lower=True, check_finite=False)
-    root = np.ascontiguousarray(root.T[::-1, ::-1])
-    room = np.zeros((5, len(centre)))
-    return NormalCoordinates._make([*room, centre, np.zeros(len(centre)), root])
+def normal_coordinates(shift: np.ndarray, precision: np.ndarray) -> NormalCoordinates:
+    """Make coordinates about a normal density of this `precision` (N, N).
+
+    `shift` (N,) is the precision times the mean.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the precision is not positive definite.
+    """
+    # the inverse of the factor of the reversed matrix is triangular on the right side; LAPACK by itself, as
+    # functions around it take longer than it does for a few parameters
+    factor, failed = dpotrf(precision[::-1, ::-1], lower=True)
+    if failed:
+        raise np.linalg.LinAlgError("the precision of a normal approximation is not positive definite")
+    inverse, _ = dtrtri(factor, lower=True)
+    root = np.ascontiguousarray(inverse.T[::-1, ::-1])
+    room = np.zeros((5, len(shift)))
+    return NormalCoordinates._make([*room, root @ (shift @ root), np.zeros(len(shift)), root])
 
 
 def allocate_coordinates(inverse_mass: np.ndarray) -> Coordinates:

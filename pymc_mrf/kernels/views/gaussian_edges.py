@@ -29,6 +29,7 @@ from pymc_mrf.kernels.gaussian import (
     factorise,
     fill_precision,
     invert_factorised,
+    multiply,
     rank_two,
 )
 from pymc_mrf.kernels.views import questions
@@ -300,20 +301,57 @@ def gaussian_without_slab(view, active, bias, slope):
 
 
 @jit
-def fill_curvature(edges, K, S, rows, out):
-    """Fisher information of one row about weights (r,) and the log of the diagonal (d,), `out` (m, r + d).
+def expand(view, reference, active, precision, shift):
+    """Add the log-likelihood to second order about a `reference` (R + D,), weights and diagonal.
 
-    Its `rows` (m,) only, of `edges` (r, 2) at a precision `K` (d, d) with the inverse `S` (d, d): tr(S dK S
-    dK') / 2.
+    To the `precision` (N, N) and to the `shift` (N,), precision times mean, of the entries `active` (k,) and
+    of the log of the diagonal, if it is moved. The curvature is the Fisher information: with dK_a = f_a (e_p
+    e_q' + e_q e_p') the derivative of a block by a parameter, n tr(S dK_a S dK_b) / 2.
     """
-    r, d = edges.shape[0], K.shape[0]
-    for a in range(rows.shape[0]):
-        i = rows[a]
-        p, q, by = i - r, i - r, 0.5 * K[i - r, i - r]  # dK = by (e_p e_q' + e_q e_p')
-        if i < r:
-            p, q, by = edges[i, 0], edges[i, 1], -1.0
-        for j in range(r):
-            u, v = edges[j, 0], edges[j, 1]
-            out[a, j] = -by * (S[p, u] * S[q, v] + S[p, v] * S[q, u])
-        for u in range(d):
-            out[a, r + u] = by * K[u, u] * S[p, u] * S[q, u]
+    field, n_weights, k = view.field, view.weight.shape[0], active.shape[0]
+    m = view.S.shape[1]
+    room, columns, factors = np.empty((4, m, m)), np.empty(k + m, np.int64), np.empty(k + m)
+    p, q = np.empty(k + m, np.int64), np.empty(k + m, np.int64)
+    for block in range(view.n.shape[0]):
+        start, n = field.first_node[block], view.n[block]
+        d = field.first_node[block + 1] - start
+        K, S, gap, by_gap = room[0, :d, :d], room[1, :d, :d], room[2, :d, :d], room[3, :d, :d]
+        edges = slice(field.first_edge[block], field.first_edge[block + 1])
+        diagonal = reference[n_weights + start : n_weights + start + d]
+        fill_precision(field.edges[edges], reference[edges], diagonal, K)
+        factorise(K)
+        invert_factorised(K, S)
+        # gap: how K changes, to first order, from where all that is moved is 0 to the reference
+        for i in range(d):
+            held = 0.0 if view.n_biases > 0 else view.b[start + i]
+            for j in range(d):
+                gap[i, j] = 0.0
+            gap[i, i] = diagonal[i] * (np.log(diagonal[i]) - held)
+        for e in range(edges.start, edges.stop):
+            u, v = field.edges[e, 0], field.edges[e, 1]
+            gap[u, v] -= reference[e] - view.offset[e]
+            gap[v, u] -= reference[e] - view.offset[e]
+        multiply(S, gap, K)
+        multiply(K, S, by_gap)
+        n_moved = 0
+        for a in range(k):
+            for t in range(field.first[active[a]], field.first[active[a] + 1]):
+                e = field.edge[t]
+                if field.block[e] == block:
+                    p[n_moved], q[n_moved] = field.edges[e, 0], field.edges[e, 1]
+                    columns[n_moved], factors[n_moved] = a, -field.factor[t]
+                    n_moved += 1
+        if view.n_biases > 0:
+            for i in range(d):
+                p[n_moved], q[n_moved] = i, i
+                columns[n_moved], factors[n_moved] = k + start + i, 0.5 * diagonal[i]
+                n_moved += 1
+        for a in range(n_moved):
+            i, j, c = p[a], q[a], columns[a]
+            T = view.scatter[start + i, j]
+            shift[c] += factors[a] * (n * (S[i, j] + by_gap[i, j]) - T)
+            for b in range(n_moved):
+                u, v = p[b], q[b]
+                precision[c, columns[b]] += (
+                    n * factors[a] * factors[b] * (S[u, i] * S[v, j] + S[u, j] * S[v, i])
+                )

@@ -4,7 +4,7 @@ An engine owns a view for `pymc_mrf.kernels.edges`, where the moves are written 
 view up to date and learns how far joint moves should go.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence, sweep_edges
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence
 from pymc_mrf.kernels.edges.hamiltonian import (
     Coordinates,
     NormalCoordinates,
@@ -22,6 +22,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     normal_coordinates,
     prior_precisions,
 )
+from pymc_mrf.kernels.edges.repeated_sweeps import repeat_sweeps
 from pymc_mrf.kernels.views.questions import Field, FieldData, bias_prior, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
@@ -89,6 +90,8 @@ class EdgeEngine:
         Whether chains start without edges, which then come in the first sweeps; else at estimates.
     takes_share : bool
         Whether it takes a `Share` itself, by the option `share`; else `SharedEdges` is put around it.
+    takes_means : bool
+        Whether it takes other means of the data by `set_means`.
     n_repeats : int
         Passes over all edges in a `sweep`: several where they cost little beside the rest of a step.
     """
@@ -99,6 +102,7 @@ class EdgeEngine:
     is_pseudo: ClassVar[bool] = False
     starts_empty: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
+    takes_means: ClassVar[bool] = False
     n_repeats: int = 1
     _columns: Columns  # of the data
     _counts: DataCounts | None = None  # of data that change
@@ -134,6 +138,10 @@ class EdgeEngine:
             self._counts = DataCounts(columns.ends, view.field.features.shape[2])
         self._counts.count(x)
         fill_sums(self._counts.nodes[columns.present], self._counts.pairs, view.field, view.data)
+
+    def set_means(self, shifts: Sequence[np.ndarray]) -> None:
+        """Take the first data less a shift (d_b,) of all rows of each block; for the next `sweep`."""
+        raise NotImplementedError
 
     def coordinates(self, active: np.ndarray, prior: EdgePrior) -> Coordinates:
         """Room for a trajectory of the edges `active` (k,) and the biases, with its mass matrix.
@@ -195,13 +203,11 @@ class EdgeEngine:
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        for k in range(self.n_repeats):
-            told = NOT_TOLD if k % 2 else presence
-            for order in self.visits():
-                proposed, accepted = sweep_edges(
-                    view, order, prior, corrected, rng, told, rng_of_presence or rng
-                )
-                n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
+        for order in self.visits():
+            proposed, accepted = repeat_sweeps(
+                view, order, prior, corrected, rng, presence, rng_of_presence or rng, self.n_repeats
+            )
+            n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         w[:], b[:] = view.w, view.b
         return n_proposed, n_accepted
 
@@ -325,4 +331,4 @@ def posterior_coordinates(
         bias_prior(prior.bias, biases, by_bias)
         diagonal[k:] += of_biases
         slope[k:] += by_bias + of_biases * biases
-    return normal_coordinates(np.linalg.solve(precision, slope), precision)
+    return normal_coordinates(slope, precision)

@@ -5,26 +5,48 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.views import gaussian_edges as kernels
-from pymc_mrf.kernels.views.questions import bias_prior
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import (
+    EdgeEngine,
+    LikelihoodExpansion,
+    posterior_coordinates,
+)
 from pymc_mrf.likelihood.edges.shared_edges import Share
 
-FREE, MOST_REPEATS = 500_000, 16
-"""Operations of all passes over the edges in a step, which then cost about as much as the rest of it, and the
-most passes. Edges of scales that measure alike stand in for each other: of 13 scales of 231 people the worst
-weight had 155, 424 and 1,110 effective draws of 2,000 by 1, 4 and 16 passes, in 8.7, 8.8 and 11.7 s."""
+FREE, MOST_REPEATS = 100_000, 10
+"""Operations, of about a nanosecond, of all passes over the edges in a step, which then take less than the
+rest of a draw, and the most passes. Edges of scales that measure alike stand in for each other: of 13 scales
+of 231 people the worst weight had 155, 424 and 1,110 effective draws of 2,000 by 1, 4 and 16 passes."""
 
-LOOK = 100  # operations of a pass for each entry, beside the update of an inverse
+LOOK, UPDATE = 100, 1 / 30
+"""Operations of a pass for each entry, and for each cell of the inverse, as few edges change in a pass."""
 
 
-class Place(NamedTuple):
-    """Where the nodes and the edges of a block are among those of all."""
+class BlockScatter(NamedTuple):
+    """A block of the first data.
+
+    Attributes
+    ----------
+    nodes : slice
+        Its nodes among those of all blocks.
+    n : int
+        Number of rows.
+    average : (d_b,) array
+    scatter : (d_b, d_b) array
+        About the average.
+    """
 
     nodes: slice
-    edges: slice
+    n: int
+    average: np.ndarray
+    scatter: np.ndarray
+
+    @classmethod
+    def of_rows(cls, x: np.ndarray, nodes: slice) -> "BlockScatter":
+        """Sum rows `x` (n, d_b)."""
+        average = x.mean(axis=0)
+        return cls(nodes, len(x), average, (x - average).T @ (x - average))
 
 
 class GaussianLikelihood(EdgeEngine):
@@ -57,6 +79,7 @@ class GaussianLikelihood(EdgeEngine):
     view: kernels.GaussianEdges
     starts_empty = True
     takes_share = True
+    takes_means = True
 
     def __init__(self, x, graph, family, moves_biases, share: Share | None = None) -> None:
         R = graph.n_edges
@@ -69,9 +92,9 @@ class GaussianLikelihood(EdgeEngine):
         n_nodes = [block.x.shape[1] for block in blocks]
         starts = np.cumsum([0, *n_nodes])
         cuts = np.cumsum([0, *(len(block.which) for block in blocks)])
-        self._places = [
-            Place(slice(*nodes), slice(*edges))
-            for nodes, edges in zip(pairwise(starts.tolist()), pairwise(cuts.tolist()), strict=True)
+        self._blocks = [
+            BlockScatter.of_rows(block.x, slice(*nodes))
+            for block, nodes in zip(blocks, pairwise(starts.tolist()), strict=True)
         ]
         D, m = starts[-1], max(n_nodes)
         variance = np.concatenate([block.x.var(axis=0) for block in blocks])
@@ -103,8 +126,7 @@ class GaussianLikelihood(EdgeEngine):
             look=np.zeros(5),
             terms=np.zeros((int(np.diff(first).max(initial=0)), 3)),
         )
-        self.offset, self._entry = np.zeros(R), entries
-        self._terms = [np.flatnonzero((used >= low) & (used < high)) for low, high in pairwise(cuts)]
+        self.offset = np.zeros(R)
         self.set_data(x)
         self.n_repeats = repeats(len(used), m)
         self.information = np.concatenate([np.zeros(R), 1.0 / variance])
@@ -112,8 +134,14 @@ class GaussianLikelihood(EdgeEngine):
     def set_data(self, x: Data) -> None:
         """Take other deviations of the same shapes."""
         arrays = x if isinstance(x, list) else [x]
-        for own, place in zip(arrays, self._places, strict=True):
-            self.view.scatter[place.nodes, : own.shape[1]] = own.T @ own
+        for own, block in zip(arrays, self._blocks, strict=True):
+            self.view.scatter[block.nodes, : own.shape[1]] = own.T @ own
+
+    def set_means(self, shifts):
+        """Take the scatter about other means."""
+        for shift, block in zip(shifts, self._blocks, strict=True):
+            gap = block.average - shift
+            self.view.scatter[block.nodes, : len(gap)] = block.scatter + block.n * gap[:, None] * gap
 
     def go_to(self, w, b) -> None:
         """Give the view other parameters."""
@@ -144,51 +172,11 @@ class GaussianLikelihood(EdgeEngine):
     def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference."""
         view, k = self.view, len(active)
+        n_moved = k + view.n_biases
+        precision, shift = np.zeros((n_moved, n_moved)), np.zeros(n_moved)
+        kernels.expand(view, self.information, active, precision, shift)
         log_diagonal = np.log(self.information[len(view.weight) :])
-        of_biases, by_bias = np.zeros((2, len(view.b)))
-        of_slab = prior_precisions(prior, of_biases)
-        precision, shift = np.zeros((k + view.n_biases,) * 2), np.zeros(k + view.n_biases)
-        precision[np.arange(k), np.arange(k)] = of_slab
-        shift[:k] = of_slab * prior.slab.location
-        if view.n_biases:
-            bias_prior(prior.bias, log_diagonal, by_bias)
-            precision[np.arange(k, len(shift)), np.arange(k, len(shift))] = of_biases
-            shift[k:] = of_biases * log_diagonal + by_bias
-        for block in range(len(self._places)):
-            self._add_block(block, active, precision, shift)
-        return normal_coordinates(np.linalg.solve(precision, shift), precision)
-
-    def _add_block(self, k: int, active: np.ndarray, precision: np.ndarray, shift: np.ndarray) -> None:
-        """Add the expansion of the log-likelihood of block k at the reference.
-
-        To the `precision` (N, N) and to the `shift` (N,), precision times mean, of the entries `active` and
-        of the log of the diagonal, if it is moved.
-        """
-        view, field, (nodes, edges) = self.view, self.view.field, self._places[k]
-        R, (u, v) = len(view.weight), field.edges[edges].T
-        r, w, diagonal = len(u), self.information[:R][edges], self.information[R:][nodes]
-        K = np.diag(diagonal)
-        K[u, v] = K[v, u] = -w
-        S, T, n = np.linalg.inv(K), view.scatter[nodes, : len(K)], view.n[k]
-        slope = np.concatenate([T[u, v] - n * S[u, v], 0.5 * diagonal * np.diag(n * S - T)])
-        column = np.full(len(view.w), -1)
-        column[active] = np.arange(len(active))
-        terms = self._terms[k][column[self._entry[self._terms[k]]] >= 0]
-        moved, columns = field.edge[terms] - edges.start, column[self._entry[terms]]
-        factor, held = field.factor[terms], np.zeros(r + len(K))
-        held[:r] = view.offset[edges]
-        if view.n_biases:
-            places = np.arange(nodes.start, nodes.stop) + len(active)
-            moved = np.concatenate([moved, np.arange(r, r + len(K))])
-            columns, factor = np.concatenate([columns, places]), np.append(factor, np.ones(len(K)))
-        else:
-            held[r:] = view.b[nodes]
-        curvature = np.empty((len(moved), r + len(K)))
-        kernels.fill_curvature(field.edges[edges], K, S, moved, curvature)
-        curvature *= n
-        from_held = np.concatenate([w, np.log(diagonal)]) - held
-        shift[columns] += factor * (curvature @ from_held + slope[moved])
-        precision[np.ix_(columns, columns)] += factor[:, None] * factor * curvature[:, moved]
+        return posterior_coordinates(LikelihoodExpansion(precision, shift, log_diagonal), prior, k)
 
     def stretch(self, rng) -> float:
         """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
@@ -202,4 +190,5 @@ class GaussianLikelihood(EdgeEngine):
 
 def repeats(n_terms: int, n_nodes: int) -> int:
     """Count the passes over entries of so many terms in a step, of fields of so many nodes at most."""
-    return int(np.clip(FREE // max(n_terms * (LOOK + n_nodes**2), 1), 1, MOST_REPEATS))
+    cost = max(n_terms * (LOOK + UPDATE * n_nodes**2), 1)
+    return int(np.clip(round(FREE / cost), 1, MOST_REPEATS))

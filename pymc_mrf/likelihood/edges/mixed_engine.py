@@ -139,8 +139,8 @@ class MixedEngine(EdgeEngine):
         )
         for array, before in zip((view.w, view.b, view.beta, *told), now, strict=True):
             array[:] = before
-        centre = place + np.linalg.solve(curvature, slope) if np.isfinite(value) else place
-        return normal_coordinates(centre, curvature)
+        shift = curvature @ place
+        return normal_coordinates(shift + slope if np.isfinite(value) else shift, curvature)
 
     def _split_reference(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights (P,) of the reference, and its biases (a K + c,), or the present ones if they stay."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.stats import chi2
+from scipy.special import chdtri
 
+from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.fields.mixed import layout_of
 from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.views import questions
@@ -108,7 +108,7 @@ def _fit(engine: EdgeEngine, active: np.ndarray, place: np.ndarray) -> np.ndarra
             return 1e12, np.zeros(len(y))
         return 0.5 * (penalty * y**2).sum() - value, penalty * y - slope
 
-    found = minimize(loss, place, jac=True, method="L-BFGS-B", options={"maxiter": 300})
+    found = minimise(loss, place, options={"maxiter": 300})
     best = found.x if found.fun < loss(place)[0] else place
     loss(best)
     return best
@@ -122,7 +122,7 @@ def _spoken_for(engine: MixedPseudoLikelihood, layout: kernels.Layout, place: np
     for e in range(int(layout.edge.max(initial=-1)) + 1):
         own = np.flatnonzero(layout.edge == e)
         w = place[own]
-        if w @ H[np.ix_(own, own)] @ w > chi2.ppf(LEVEL, len(own)):
+        if w @ H[np.ix_(own, own)] @ w > chdtri(len(own), 1.0 - LEVEL):
             found.append(own)
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 

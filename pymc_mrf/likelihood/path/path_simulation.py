@@ -10,7 +10,6 @@ states of one part. The seed is fixed.
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from pymc_mrf.fields.families import potts
@@ -62,6 +61,8 @@ def simulate_path(
     """
     knots, gaps = _Clusters(graph, weights, n_states, n_rows).outward()
     if is_signed:
+        import networkx as nx
+
         if n_states == 2 and nx.is_bipartite(nx.Graph(graph.edges.tolist())):
             below = [k._replace(t=-k.t, mean=weights.sum() - k.mean, least=0.0) for k in knots], gaps
         else:

@@ -22,6 +22,8 @@ class MeasuredField(FieldCells):
     ----------
     columns : (c,) int64 array
         Which variables are measurements: all of a Gaussian field.
+    only_means_change : bool
+        Whether what engines take changes, but with means that all rows share alone.
 
     Raises
     ------
@@ -34,6 +36,10 @@ class MeasuredField(FieldCells):
         self.columns = self._measured()
         self._read = PointFunction(node.op.dist_params(node)[-1], model)
         self._start = model.initial_point()
+        start = np.asarray(self._read(self._start), dtype=np.float64)
+        is_shared = start.size == len(self.columns)
+        self.only_means_change = is_shared and bool(self._read.names) and not self.is_free
+        self._first_means = start.ravel()
         for i in self.columns:
             self._check_column(
                 i,
@@ -78,6 +84,13 @@ class MeasuredField(FieldCells):
         out = x.copy()
         out[:, self.columns] = (x[:, self.columns] - self.means(point)) / np.array(self.op.scale)
         return out
+
+    def shift(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """How far the means at `point` are from those of `first`, (c,), as engines take them.
+
+        If all rows share them.
+        """
+        return (np.asarray(self._read(point)).ravel() - self._first_means) / np.array(self.op.scale)
 
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what engines take at `point`, (n, d)."""

@@ -319,6 +319,15 @@ class ObservedField:
         """Return the data `x` at `point`, which holds those of missing cells."""
         return self._cells.present(point) if self.changes else self.x
 
+    @property
+    def only_means_change(self) -> bool:
+        """Whether the data change, but with means that all rows share alone."""
+        return self.changes and getattr(self._cells, "only_means_change", False)
+
+    def shift(self, point: dict) -> np.ndarray:
+        """How far the means at `point` are from those of `x`, (c,)."""
+        return self._cells.shift(point)
+
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
         read = PointFunction(list(self._parameters), self._model)

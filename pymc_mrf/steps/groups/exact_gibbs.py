@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import networkx as nx
-
 from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
 from pymc_mrf.steps.common.base import EXACT
@@ -66,5 +64,7 @@ class ExactGibbs(EngineGibbs):
 
 def _has_closed_form(field: ObservedField) -> bool:
     """Whether the edges of a field are independent."""
+    import networkx as nx
+
     is_forest = field.family.measures_agreement and nx.is_forest(field.graph.to_networkx())
     return is_forest and field.lacks_node_terms

@@ -3,6 +3,7 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -157,22 +158,29 @@ class Update(NamedTuple):
 
     def _draw(self, first: float, second: float, rng: np.random.Generator) -> float:
         """Draw a value, none that double precision rounds to the ends."""
-        for _ in range(MAX_DRAWS):
-            if self.prior is BetaRV:
-                value = rng.beta(first, second)
-                inside = 0.0 < value < 1.0
-            else:
-                value = rng.gamma(first) / second
-                inside = 0.0 < value < np.inf
-                if inside and self.prior is InvGammaRV:
-                    value = 1.0 / value
-                    inside = value < np.inf
-            if inside:
-                return value
-        raise ValueError(
-            f"the prior of {self.rv} leaves it at the end of its support to double precision, where no "
-            "density is finite; give it larger parameters"
-        )
+        if self.prior is BetaRV:
+            return draw_inside(self.rv, lambda: rng.beta(first, second), 1.0)
+        if self.prior is GammaRV:
+            return draw_inside(self.rv, lambda: rng.gamma(first) / second, np.inf)
+        return draw_inside(self.rv, lambda: second / (rng.gamma(first) or np.nan), np.inf)
+
+
+def draw_inside(name: str, draw: Callable[[], float], end: float) -> float:
+    """Draw until the value is none that double precision rounds to 0 or to the `end` of the support.
+
+    Raises
+    ------
+    ValueError
+        If it never is; `name` is the variable.
+    """
+    for _ in range(MAX_DRAWS):
+        value = draw()
+        if 0.0 < value < end:
+            return value
+    raise ValueError(
+        f"the prior of {name} leaves it at the end of its support to double precision, where no "
+        "density is finite; give it larger parameters"
+    )
 
 
 class ConjugateHyperparameters(MRFStep):

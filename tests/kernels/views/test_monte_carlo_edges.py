@@ -348,7 +348,7 @@ def test_trajectories_about_a_normal_density(rng):
     """Its covariance, its own slopes, which are not counted twice, and its energy, which is kept."""
     A = rng.normal(size=(6, 9))
     centre, precision = rng.normal(size=6), A @ A.T
-    x = hamiltonian.normal_coordinates(centre, precision)
+    x = hamiltonian.normal_coordinates(precision @ centre, precision)
     np.testing.assert_array_equal(x.root, np.tril(x.root))
     np.testing.assert_allclose(x.root @ x.root.T @ precision, np.eye(6), atol=1e-9)
     x.place[:] = rng.normal(size=6)

@@ -211,11 +211,11 @@ def test_pm_sample_finds_the_steps():
     with model:
         idata = pm.sample(5, tune=5, chains=1, cores=1, random_seed=1, **QUIET)
         steps = pm.sampling.mcmc.assign_step_methods(model)
-    assert {"edge_gibbs_n_active", "n_steps"} <= set(idata.sample_stats.data_vars)
+    assert "edge_gibbs_n_active" in idata.sample_stats
     names = {cls.__name__: {v.name for v in found} for cls, found in steps[1].items() if found}
     assert names == {
         "EdgeGibbs": {"w", "diagonal_log__"},
-        "NUTS": {"mean"},
+        "ConjugateMeans": {"mean"},
         "GaussianGibbs": {"x_unobserved"},
     }
 
@@ -300,4 +300,4 @@ def test_small_fields_have_several_passes_and_large_ones_a_single_one():
         GaussianLikelihood(x[:, :d], pmrf.graphs.complete(d), GAUSSIAN, True).n_repeats
         for d in (3, 13, 20, 40)
     ]
-    assert passes == [16, 16, 5, 1]
+    assert passes == [10, 10, 5, 1]

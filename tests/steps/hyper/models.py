@@ -21,6 +21,15 @@ def field_model(likelihood="exact", p_prior=(2.0, 3.0), x=None, prior=pm.Beta):
     return model
 
 
+def group_model():
+    """Groups of edges whose concentration is random."""
+    with pm.Model() as model:
+        alpha = pm.Gamma("alpha", 2, 2)
+        theta = pmrf.DirichletProcess("theta", alpha, pm.LogitNormal.dist(0, 1), shape=2)
+        pmrf.AgreementMRF("x", theta, graph=CHAIN, observed=field_data())
+    return model
+
+
 def field_data():
     rng = np.random.default_rng(4)
     x = rng.integers(2, size=(60, 3))
