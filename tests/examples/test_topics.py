@@ -15,6 +15,7 @@ from examples import (
     item_covariates,
     kinetic_recovery,
     large_fields,
+    many_nodes,
     missing_cells,
     monte_carlo_accuracy,
     odd_tables,
@@ -111,6 +112,16 @@ def test_large_fields(tmp_path):
     assert '| 5 levels, noise 1, 8 neighbours | `"cut"` | factor |' in text
     text = (tmp_path / "_results" / "large_fields_bounds.md").read_text(encoding="utf-8")
     assert "| 10 x 10 |" in text
+
+
+@pytest.mark.slow
+def test_many_nodes(tmp_path):
+    size = ["--nodes", "8", "12", "--calibration-nodes", "8", "--rows", "200", "--draws", "20"]
+    many_nodes.main([*size, "--tune", "20", "--output", str(tmp_path)])
+    text = (tmp_path / "_results" / "many_nodes.md").read_text(encoding="utf-8")
+    assert "| 12 | 66 |" in text and "1 chains of 20 tuning steps and 20 draws" in text
+    text = (tmp_path / "_results" / "many_nodes_calibration.md").read_text(encoding="utf-8")
+    assert text.count("| positive | 0.") == 2 and text.count("| mixed | 0.") == 2
 
 
 @pytest.mark.slow

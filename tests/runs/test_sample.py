@@ -59,7 +59,7 @@ def plan_of(prepared, location, chain=0, chains=1):
     if store.run() is None:
         store.begin(Run(4, TUNE, DRAWS, chains, chains, {}, {}), {})
     start, rng = prepared.starts[chain], prepared.rngs[chain]
-    return Plan(str(location), chain, TUNE, DRAWS, prepared.step, state, start, rng, prepared.trace)
+    return Plan(str(location), chain, TUNE, DRAWS, prepared.step, state, start, rng, prepared.trace, ())
 
 
 def draws_of(location):

@@ -1,0 +1,176 @@
+"""Networks of many nodes whose pairs are all candidates: time, memory, and calibration of inclusion.
+
+Boltzmann machines of sparse graphs, two neighbours to a node on average, with weights between .5 and 1,
+positive or of either sign, and biases that make both states about as frequent; data by Gibbs sweeps. The
+pseudo-likelihood, chains by `pymc_mrf.sample`. Writes ``many_nodes.md``, time and memory by the number of
+nodes, and ``many_nodes_calibration.md``, the false edges among those found beside the number that their
+probabilities claim.
+"""
+
+import argparse
+import resource
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pymc as pm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pymc_mrf as pmrf
+from examples._report import SILENT, machine, outcomes, parse_sizes, table, write_fragment
+
+DEGREE, WEAKEST, STRONGEST = 2.0, 0.5, 1.0
+SLAB_SD, BIAS_SD = 1.0, 1.5
+THRESHOLDS = (0.5, 0.9)
+SWEEPS = 200  # of the simulation of the data
+
+
+class Study(NamedTuple):
+    """One posterior beside the truth: `inclusion` and `present` are (r,); seconds and GB."""
+
+    d: int
+    signs: str
+    inclusion: np.ndarray
+    present: np.ndarray
+    set_up: float
+    per_draw: float
+    memory: float
+
+
+def simulate(
+    d: int, n: int, signs: str, rng: np.random.Generator
+) -> tuple[pmrf.PairwiseGraph, np.ndarray, np.ndarray]:
+    """Complete graph of d nodes, presence of its edges (r,), and n rows (n, d) of a sparse field."""
+    graph = pmrf.graphs.complete(d)
+    weight = np.zeros(graph.n_edges)
+    edges = rng.choice(graph.n_edges, size=round(0.5 * DEGREE * d), replace=False)
+    weight[edges] = rng.uniform(WEAKEST, STRONGEST, len(edges))
+    if signs == "mixed":
+        weight[edges] *= rng.choice([-1.0, 1.0], len(edges))
+    W = np.zeros((d, d))
+    W[tuple(graph.edges.T)] = weight
+    W += W.T
+    neighbours = [np.flatnonzero(row) for row in W]
+    bias, x = -0.5 * W.sum(axis=1), (rng.random((d, n)) < 0.5).astype(float)
+    for _ in range(SWEEPS):
+        for i, near in enumerate(neighbours):
+            odds = bias[i] + W[i, near] @ x[near]
+            x[i] = rng.random(n) < 1.0 / (1.0 + np.exp(-odds))
+    return graph, weight != 0.0, x.T.astype(np.int8)
+
+
+def study(seed: int, *, d: int, n: int, signs: str, tune: int, draws: int, chains: int) -> Study:
+    """Sample one network; what it cost, and the probabilities of its edges."""
+    graph, present, x = simulate(d, n, signs, np.random.default_rng(seed))
+    begin = time.process_time()
+    with pm.Model() as model, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning)  # pairs of nodes that agree by chance
+        p = min(DEGREE / (d - 1), 0.5)
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, SLAB_SD), shape=graph.n_edges)
+        b = pm.Normal("b", 0, BIAS_SD, shape=d)
+        pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood="pseudo")
+        step = pmrf.EdgeGibbs([w, b])
+        set_up = time.process_time() - begin
+        begin = time.process_time()
+        idata = pmrf.sample(
+            draws, tune=tune, chains=chains, step=step, random_seed=seed, model=model, **SILENT
+        )
+        per_draw = (time.process_time() - begin) / (chains * (tune + draws))
+        inclusion = pmrf.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return Study(d, signs, inclusion, present, set_up, per_draw, memory)
+
+
+def row_of_costs(one: Study) -> list:
+    """Row of the table of costs."""
+    found = one.inclusion > 0.5
+    return [
+        f"{one.d:,}",
+        f"{len(found):,}",
+        f"{one.set_up:.1f}",
+        f"{one.per_draw:.3f}",
+        f"{one.memory:.1f}",
+        f"{one.present.sum():,}",
+        f"{(found & one.present).sum():,}",
+        f"{(found & ~one.present).sum():,}",
+    ]
+
+
+def row_of_calibration(signs: str, threshold: float, studies: list[Study]) -> list:
+    """Row of false edges, claimed and true, of all data sets together."""
+    found = [one.inclusion > threshold for one in studies]
+    claimed = sum((1.0 - one.inclusion[of]).sum() for one, of in zip(studies, found, strict=True))
+    false = sum((of & ~one.present).sum() for one, of in zip(studies, found, strict=True))
+    n_found = sum(of.sum() for of in found)
+    n_present = sum(one.present.sum() for one in studies)
+    return [
+        signs, f"{threshold:g}", f"{n_present:,}", f"{n_found:,}", f"{claimed:.1f}", f"{false:,}",
+        f"{(n_found - claimed) / n_found:.3f}", f"{(n_found - false) / n_found:.3f}",
+    ]  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Measure, and write the fragments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[32, 128], help="of the table of costs")
+    parser.add_argument("--calibration-nodes", type=int, default=64)
+    parser.add_argument("--data-sets", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--tune", type=int, default=40)
+    parser.add_argument("--chains", type=int, default=1)
+    args = parse_sizes(
+        parser,
+        argv,
+        nodes=[128, 256, 512, 1024, 2048],
+        calibration_nodes=1024,
+        data_sets=5,
+        draws=500,
+        tune=200,
+        chains=2,
+    )
+    options = dict(n=args.rows, tune=args.tune, draws=args.draws, chains=args.chains)
+    study(0, d=32, signs="mixed", **(options | {"draws": 8, "tune": 8}))  # compiles
+    costs = [study(0, d=d, signs="mixed", **options) for d in args.nodes]
+    header = [
+        "Nodes",
+        "candidates",
+        "set-up, CPU s",
+        "a draw, CPU s",
+        "memory, GB",
+        "edges",
+        "found",
+        "false",
+    ]
+    size = f"{args.rows:,} rows, {args.chains} chains of {args.tune} tuning steps and {args.draws} draws"
+    note = (
+        f"\n{size}. Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, "
+        "over the steps of all chains. GB of memory: at the most, by then. Found: inclusion above .5. Kernels "
+        f"were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"
+    )
+    write_fragment(
+        table(header, [row_of_costs(one) for one in costs]) + note, args.output, "many_nodes.md"
+    )
+    rows = []
+    for signs in ("positive", "mixed"):
+        run = partial(study, d=args.calibration_nodes, signs=signs, **options)
+        studies = outcomes(run, range(args.data_sets))
+        rows += [row_of_calibration(signs, threshold, studies) for threshold in THRESHOLDS]
+    header = [
+        "Signs", "inclusion above", "edges", "found", "false, claimed", "false", "precision, claimed",
+        "precision",
+    ]  # fmt: skip
+    note = (
+        f"\n{args.data_sets} data sets of {args.calibration_nodes:,} nodes together, {size}.\n\nMade by "
+        f"`examples/many_nodes.py`. {machine()}.\n"
+    )
+    write_fragment(table(header, rows) + note, args.output, "many_nodes_calibration.md")
+
+
+if __name__ == "__main__":
+    main()
