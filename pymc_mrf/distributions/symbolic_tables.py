@@ -79,7 +79,8 @@ def log_of(positive):
 def strip_views(variable):
     """Return the variable behind added dimensions, shape assertions and named copies."""
     while variable.owner is not None and (
-        isinstance(variable.owner.op, DimShuffle | SpecifyShape | ViewOp) or variable.owner.op == tensor_copy
+        isinstance(variable.owner.op, DimShuffle | SpecifyShape | ViewOp)
+        or variable.owner.op == tensor_copy
     ):
         variable = variable.owner.inputs[0]
     return variable

@@ -94,8 +94,9 @@ def plot_edges(
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, whose ``urls``
         are one for each edge of the graph), "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes),
-        "names" (``Figure.legend``) of nodes that are numbered, "edge_legend" (``Figure.legend``), "legend" (``Figure.legend``), that of the node
-        categories and kinds, and "title" (``Axes.set_title``), the variable where there are several.
+        "names" (``Figure.legend``) of nodes that are numbered, "edge_legend" (``Figure.legend``), "legend"
+        (``Figure.legend``), that of the node categories and kinds, and "title" (``Axes.set_title``), the
+        variable where there are several.
     **pc_kwargs
         Passed to `arviz_plots.PlotCollection.wrap`.
 
