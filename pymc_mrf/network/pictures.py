@@ -54,14 +54,14 @@ def _check(net: Any) -> dict[str, Any]:
 
 def _runs(net: Any) -> dict[str, Any]:
     if not net.is_in_time:
-        raise ValueError(f"runs are those of a KineticMRF, a field in time, which {net.field} is not")
+        raise ValueError(f"runs are those of a KineticMRF, a field in time, and not of a {net.record.kind}")
     model = net.needed_model('plot("runs")')
     return {"dt": net.replicated(), "var_name": net.field, "model": model}
 
 
 def _table(net: Any) -> dict[str, Any]:
     if net.tables is None:
-        raise ValueError(f"an edge of an {net.record.kind} has one number, and no table")
+        raise ValueError(f"an edge of the {net.record.kind} has one number, and no table")
     return {"dt": net.idata, "var_name": net.weight, "graph": net.graph, "n_states": net.tables}
 
 
