@@ -186,15 +186,17 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
 
 
 def keep_records(
-    idata: xr.DataTree, records: Mapping[str, FieldRecord], prior_inclusion: Mapping[str, Any]
+    results: xr.DataTree | xr.Dataset,
+    records: Mapping[str, FieldRecord],
+    prior_inclusion: Mapping[str, Any],
 ) -> None:
-    """Write records, and prior probabilities of the edges by the names of their weights, into the results."""
+    """Write records, and prior probabilities of the edges by the names of their weights, into results."""
     told = {
         "format": FORMAT,
         "fields": [_as_json(record) for record in records.values()],
         "prior_inclusion": {name: np.asarray(p).tolist() for name, p in prior_inclusion.items()},
     }
-    idata.attrs[ATTRIBUTE] = json.dumps(told)
+    results.attrs[ATTRIBUTE] = json.dumps(told)
 
 
 def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, np.ndarray]]:

@@ -160,7 +160,9 @@ class Network(FoundNetwork):
     def table(self, u: Any, v: Any) -> xr.DataArray:
         """Return the draws of the table of parameters between two nodes, as `edge_table`."""
         if self.tables is None:
-            raise ValueError(f"an edge of the {self.record.kind} has one number, and no table: use edges")
+            raise ValueError(
+                f"an edge of the {self.record.kind} has one number, and no table: use edges"
+            )
         return edge_table(self.idata, self.weight, (u, v), graph=self.graph, n_states=self.tables)
 
     def diagnose(self) -> Diagnosis:

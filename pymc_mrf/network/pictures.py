@@ -54,7 +54,9 @@ def _check(net: Any) -> dict[str, Any]:
 
 def _runs(net: Any) -> dict[str, Any]:
     if not net.is_in_time:
-        raise ValueError(f"runs are those of a KineticMRF, a field in time, and not of a {net.record.kind}")
+        raise ValueError(
+            f"runs are those of a KineticMRF, a field in time, and not of a {net.record.kind}"
+        )
     model = net.needed_model('plot("runs")')
     return {"dt": net.replicated(), "var_name": net.field, "model": model}
 

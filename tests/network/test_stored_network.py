@@ -76,8 +76,10 @@ def test_units_and_kinds_go_round(tmp_path):
     by_hand = models.quietly(models.mixed_model, scaled)
     idata = models.sampled(by_hand)
     expected = pmrf.Network(idata, by_hand).edges
-    numbers = [name for name in expected if name not in ("u", "v", "evidence")]
+    numbers = expected.columns.drop(["u", "v", "evidence", "r_hat", "ess"])
     np.testing.assert_allclose(edges[numbers], expected[numbers], rtol=1e-4)
+    # of ranks, which rounding may exchange
+    np.testing.assert_allclose(edges[["r_hat", "ess"]], expected[["r_hat", "ess"]], rtol=0.02)
     told = pmrf.predict_nodes(idata, "x", data=scaled.iloc[:6], model=by_hand)
     np.testing.assert_allclose(predicted["mean"], told["mean"] * sd.to_numpy(), rtol=1e-5)
     np.testing.assert_allclose(predicted["sd"], told["sd"] * sd.to_numpy(), rtol=1e-5)
@@ -100,7 +102,7 @@ def test_zarr_keeps_the_record_too(tmp_path):
     xr.testing.assert_allclose(net.predict(table[:4]), again.predict(table[:4]))
     with pytest.raises(ValueError, match="sensitivity needs the model"):
         again.sensitivity()
-    with pytest.raises(ValueError, match="answer 2"):
+    with pytest.raises(ValueError, match="data is 2 in row 0 of 'a'"):
         again.predict(table[:4].replace(1, 2))
 
 
