@@ -65,3 +65,28 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
         )
     tables = own[0].columns if own[0].has_tables else None
     return var_name, graph or own[0].graph, tables if n_states is None else n_states
+
+
+def known_field(call: str, model: Any, field: str, graph: Any, kinds: Any) -> tuple[Any, Any]:
+    """Return the graph of a field, and the kinds of its nodes if it is mixed: from the model if not given.
+
+    Raises
+    ------
+    TypeError
+        If there is neither a graph nor a model.
+    ValueError
+        If the model has no such field.
+    """
+    if graph is not None:
+        return graph, kinds
+    from pymc_mrf.distributions.field_record import records_of
+
+    if model is None:
+        raise TypeError(f"{call} needs graph=, or model=, which knows it")
+    check_model(model)
+    records = records_of(model)
+    if field not in records:
+        known = ", ".join(map(repr, records)) or "none"
+        raise ValueError(f"{field!r} is no field with a graph; the model has {known}")
+    record = records[field]
+    return record.graph, record.columns if kinds is None and record.kind == "MixedMRF" else kinds

@@ -190,12 +190,18 @@ def keep_records(
     records: Mapping[str, FieldRecord],
     prior_inclusion: Mapping[str, Any],
 ) -> None:
-    """Write records, and prior probabilities of the edges by the names of their weights, into results."""
+    """Write records, and prior probabilities of the edges by the names of their weights, into results.
+
+    Probabilities that are there already stay, if the fields are the same.
+    """
     told = {
         "format": FORMAT,
-        "fields": [_as_json(record) for record in records.values()],
+        "fields": json.loads(json.dumps([_as_json(record) for record in records.values()])),
         "prior_inclusion": {name: np.asarray(p).tolist() for name, p in prior_inclusion.items()},
     }
+    there = json.loads(results.attrs.get(ATTRIBUTE, "{}"))
+    if all(there.get(key) == told[key] for key in ("format", "fields")):
+        told["prior_inclusion"] = there["prior_inclusion"] | told["prior_inclusion"]
     results.attrs[ATTRIBUTE] = json.dumps(told)
 
 

@@ -46,12 +46,14 @@ class FoundNetwork:
     ) -> None:
         check_tree(idata, "idata")
         self.idata, self.model = idata, model
-        records, self._priors = kept_records(idata)
+        self._priors: dict[str, np.ndarray] = {}
         if model is not None:
             check_model(model)
             records = records_of(model)
-            keep_records(idata, records, self._priors)
-        elif not records:
+            keep_records(idata, records, {})
+        else:
+            records, self._priors = kept_records(idata)
+        if not records and model is None:
             raise ValueError(
                 "idata has no record of a network, as it was stored before a pymc_mrf.Network was made of it "
                 "and its model: give the model, as pymc_mrf.Network(idata, model)"

@@ -1,5 +1,6 @@
 """A model alone tells variable, graph and kinds of nodes."""
 
+import matplotlib
 import pandas as pd
 import pymc as pm
 import pytest
@@ -7,6 +8,8 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.known_edges import known_edges
 from tests.network import models
+
+matplotlib.use("Agg")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +42,20 @@ def test_tables_have_their_kinds(grouped):
     assert (var_name, list(graph.nodes)) == ("weight", list(models.mixed_table()))
     assert kinds.kinds == ("ordinal", "nominal", "continuous", "continuous")
     assert known_edges("f", grouped, "weight_y_z", None, None)[2] is None
+
+
+def test_checks_know_the_graph_of_a_field():
+    model = models.quietly(models.mixed_model, models.mixed_table())
+    idata = models.sampled(model)
+    net = pmrf.Network(idata, model)
+    tree, given = net.replicated(4), {"graph": net.graph, "kinds": net.kinds}
+    shares = [pmrf.plot_ppc_edges(tree, "x", **options) for options in (given, {"model": model})]
+    titles = [picture.viz["figure"].item().axes[0].get_title() for picture in shares]
+    assert "of answers without an order left out" in titles[0] and titles[0] == titles[1]
+    with pytest.raises(ValueError, match="'y' is no field with a graph; the model has 'x'"):
+        pmrf.edge_agreement(tree, "y", model=model)
+    with pytest.raises(TypeError, match="edge_agreement needs graph=, or model="):
+        pmrf.edge_agreement(tree, "x")
 
 
 def test_what_is_given_is_taken():

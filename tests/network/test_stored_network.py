@@ -106,6 +106,17 @@ def test_zarr_keeps_the_record_too(tmp_path):
         again.predict(table[:4].replace(1, 2))
 
 
+def test_runs_of_the_package_keep_the_record(tmp_path):
+    pytest.importorskip("zarr")
+    table = pd.DataFrame(models.codes(60, 2, 3), columns=["a", "b", "c"])
+    options = {"tune": 10, "chains": 2, "cores": 1, "progressbar": False, "quiet": True}
+    with pmrf.network_model(table):
+        idata = pmrf.sample(20, store=tmp_path / "run", compute_convergence_checks=False, **options)
+    for results in (idata, pmrf.read_store(tmp_path / "run")):
+        net = pmrf.Network(results)
+        assert len(net.edges) == 3 and net.predict(table[:2]).sizes["obs"] == 2
+
+
 def test_what_the_record_lacks_is_asked_for_by_name(tmp_path):
     table = pd.DataFrame(models.codes(60, 3, 3), columns=["a", "b", "c"])
     _, again = stored(pmrf.network_model(table, kind="blume-capel"), tmp_path / "a.nc")
@@ -125,6 +136,20 @@ def test_a_record_of_another_version_is_refused(tmp_path):
     net.idata.attrs["pymc_mrf"] = net.idata.attrs["pymc_mrf"].replace('"format": 1', '"format": 0')
     with pytest.raises(ValueError, match="record of format 0, which another version of pymc_mrf wrote"):
         pmrf.Network(net.idata)
+    assert len(pmrf.Network(net.idata, net.model).edges) == 3
+
+
+def test_probabilities_stay_with_the_results_where_networks_are_made_again(tmp_path):
+    table = pd.DataFrame(models.codes(60, 2, 3), columns=["a", "b", "c"])
+    groups = np.array(["x", "y"])[np.arange(60) % 2]
+    model = pmrf.network_model(table, groups=groups)
+    net = pmrf.Network(models.sampled(model), model)
+    assert net.prior_inclusion.tolist() == [0.5] * 3
+    net.group("x")
+    net.save(tmp_path / "run.nc")
+    again = pmrf.Network(xr.load_datatree(tmp_path / "run.nc"))
+    assert again.prior_inclusion.tolist() == [0.5] * 3
+    assert again.group("x").prior_inclusion is None
 
 
 @pytest.mark.parametrize(
