@@ -26,7 +26,9 @@ ENGINES = ["pseudo", "particles"]
 def measure(x: np.ndarray, graph, likelihood: str, steps: int, rng) -> tuple[ex.Draws, float, float]:
     """Chain of `steps` kept draws after as many of tuning; seconds of one step and of setting up."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*(never changes at|always|is a sum of)", category=UserWarning)
+        warnings.filterwarnings(
+            "ignore", message=".*(never changes at|always|is a sum of)", category=UserWarning
+        )
         set_up = ex.sample_posterior(x, graph, likelihood, 1, 1, rng).seconds
         draws = ex.sample_posterior(x, graph, likelihood, steps, steps, rng)
     return draws, (draws.seconds - set_up) / (2 * steps - 2), set_up

@@ -131,7 +131,7 @@ class FoundNetwork:
 
     @cached_property
     def by_edge(self) -> xr.DataTree:
-        """The results, with one number for each edge of all groups: its strength if it has a table."""
+        """Give the results with one number for each edge of all groups: its strength if it has a table."""
         if self.tables is None:
             return self.idata
         posterior = self.idata["posterior"].to_dataset()
@@ -198,7 +198,7 @@ class FoundNetwork:
 
     @property
     def prior_of_edges(self) -> "pm.Model | None":
-        """The model, if it has a prior of the vector of one number for each edge."""
+        """Give the model, if it has a prior of the vector of one number for each edge."""
         return self.model if self._knows_prior and self.tables is None else None
 
     @cached_property
