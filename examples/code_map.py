@@ -27,7 +27,8 @@ from examples._report import table, write_fragment
 ROOT = Path(__file__).parent.parent
 BEFORE = "cb4fc51"
 LAYERS = (
-    "checks parts threads kernels graph fields estimation likelihood distributions steps analysis plots runs"
+    "checks parts threads kernels graph fields estimation likelihood distributions steps analysis plots "
+    "runs network"
 ).split()
 
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
@@ -86,6 +87,7 @@ AREAS = {
     "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:by_type",
     "plots": "plots:*",
     "runs": "runs:*",
+    "Network": "network:* distributions:field_record",
     "other kernels, graphs and fields": "kernels:* graph:* fields:*",
     "other distributions": "distributions:*",
     "other steps and engines": "steps:* likelihood:*",

@@ -31,9 +31,10 @@ def without_verb(code: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_readme_code_runs(monkeypatch):
+def test_readme_code_runs(monkeypatch, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert len(blocks) == 2
+    monkeypatch.chdir(tmp_path)
     sample = pm.sample
     options = {"draws": 5, "tune": 5, "chains": 1, "cores": 1, "random_seed": 1}
     options |= {"progressbar": False, "quiet": True}
@@ -44,7 +45,10 @@ def test_readme_code_runs(monkeypatch):
     assert namespace["groups"].shape == (1, 5)
     assert set(namespace["idata"].posterior.data_vars) == {"alpha", "theta"}
     assert namespace["idata"].posterior.theta.sizes["edge"] == 279
-    assert len(namespace["edges"]) == 10
+    assert len(namespace["net"].edges) == 10
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "edges.csv", "network.html", "network.png", "run.nc"
+    }  # fmt: skip
 
 
 def test_helpers_of_tests_are_in_modules_of_their_own():

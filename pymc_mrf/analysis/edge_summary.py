@@ -9,6 +9,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, in_parts, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
@@ -40,9 +41,9 @@ ORDERS = {
 
 def summarize_edges(
     idata: xr.DataTree,
-    var_name: str,
+    var_name: str | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     n_states: Any = None,
     model: "pm.Model | None" = None,
     prior_inclusion: Any = None,
@@ -57,17 +58,18 @@ def summarize_edges(
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
-    var_name : str
-        A vector with one entry per edge, such as a `SpikeAndSlab`. Exact zeros are absent edges, or for a
+    var_name : str, optional
+        A vector with one entry per edge, such as a `SpikeAndSlab`; by default that of the only field of the
+        model. Exact zeros are absent edges, or for a
         difference of two fields, edges on which they agree.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
-        The candidate edges.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
+        The candidate edges; by default those of the model's field.
     n_states : int, sequence of d of them, or ColumnKinds, optional
         Of a `NominalMRF`, whose edges have tables of parameters: numbers of states of all nodes, or of each;
         of a `MixedMRF` its kinds of nodes. The value of an edge is then its strength, the norm of its table,
-        as of `edge_strength`.
+        as of `edge_strength`. By default as the model has it, if there is no `graph`.
     model, prior_inclusion
-        As in `edge_inclusion`.
+        As in `edge_inclusion`; the model also tells what is left out of the above.
     sort : {"inclusion", "doubt", "strength", "r_hat", "ess", "graph"}
         Which edges come first: the most probable; those whose inclusion is nearest to one half; those
         whose mean is farthest from zero; those with the largest R-hat, or the fewest effective draws;
@@ -129,6 +131,7 @@ def summarize_edges(
 
     if not isinstance(sort, str) or sort not in ORDERS:
         raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
+    var_name, graph, n_states = known_edges("summarize_edges", model, var_name, graph, n_states)
     graph = as_directed_or_not(graph)
     if n_states is None:
         values = edge_values(idata, var_name, graph, group)

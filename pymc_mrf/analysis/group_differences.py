@@ -12,6 +12,7 @@ from pymc_mrf.analysis.edge_summary import summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_parameters, strengths, table_sizes_of
 from pymc_mrf.analysis.edges import edge_values, inclusion_of
 from pymc_mrf.analysis.intervals import statistics_of
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
 from pymc_mrf.graph.lagged import as_directed_or_not
@@ -29,9 +30,9 @@ FEWEST = 10.0  # effective draws of either answer, below which a probability is 
 
 def summarize_differences(
     idata: xr.DataTree,
-    var_names: str | Sequence[str],
+    var_names: str | Sequence[str] | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     n_states: Any = None,
     between: Sequence | None = None,
     model: "pm.Model | None" = None,
@@ -47,12 +48,12 @@ def summarize_differences(
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
-    var_names : str or sequence of str
+    var_names : str or sequence of str, optional
         What `group_weights` was given for all groups to have in common, such as "weight" of a
         `network_model`, for all of its groups by their labels; or the edge parameters of two or more groups.
         Groups differ on an edge in a draw unless all have the same numbers, up to rounding.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
-        The candidate edges.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
+        The candidate edges. By default they, and the two other arguments beside it, are those of the model.
     n_states : int, sequence of d of them, or ColumnKinds, optional
         Of nominal and mixed fields, as in `summarize_edges`.
     between : sequence, optional
@@ -85,6 +86,7 @@ def summarize_differences(
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, model=model)
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, between=["night", "day"])
     """
+    var_names, graph, n_states = known_edges("summarize_differences", model, var_names, graph, n_states)
     graph = as_directed_or_not(graph)
     groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
     if prior_inclusion is None and model is not None:
@@ -113,9 +115,9 @@ def summarize_differences(
 
 def compare_networks(
     idata: xr.DataTree,
-    var_names: str | Sequence[str],
+    var_names: str | Sequence[str] | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     n_states: Any = None,
     between: Sequence | None = None,
     model: "pm.Model | None" = None,
@@ -171,6 +173,7 @@ def compare_networks(
     import arviz as az
     import pandas as pd
 
+    var_names, graph, n_states = known_edges("compare_networks", model, var_names, graph, n_states)
     graph = as_directed_or_not(graph)
     groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
     n_groups = len(groups.names)

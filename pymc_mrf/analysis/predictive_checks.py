@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, group_variable
+from pymc_mrf.analysis.known_edges import known_field
 from pymc_mrf.checks import check_labels, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import MAX_STATES
@@ -21,7 +22,7 @@ def edge_agreement(
     idata: xr.DataTree,
     var_name: str,
     *,
-    graph: Any,
+    graph: Any = None,
     model: Any = None,
     group: str = "posterior_predictive",
 ) -> xr.DataArray:
@@ -37,10 +38,11 @@ def edge_agreement(
         `group`.
     var_name : str
         An observed field of the model.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
-        The graph of the field, or any other over its nodes; its lags are those of the field.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
+        The graph of the field, or any other over its nodes; its lags are those of the field. By default that
+        of the model's field.
     model : pymc.Model, optional
-        Of a field in time, which tells which row follows which; needed where `graph` has arrows.
+        Of a field in time, which tells which row follows which; needed where there are arrows, or no `graph`.
     group : {"posterior_predictive", "prior_predictive", "observed_data", ...}
 
     Returns
@@ -55,6 +57,7 @@ def edge_agreement(
         If the group or variable is missing, is no field of the graph's nodes, or holds no integer states; if
         there are arrows, and no model that has a field in time with their lags.
     """
+    graph, _ = known_field("edge_agreement", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     values = _rows_of(graph, idata, var_name, group)
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)

@@ -82,6 +82,14 @@ class FieldRecord:
         return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
 
     @property
+    def lacks(self) -> str:
+        """What the model alone knows that tells of rows; empty if the record knows it."""
+        unknown = [label for label, source in self.parameters.items() if source is None]
+        if unknown:
+            return f"the {unknown[0]} of {self.name}, an expression without a name"
+        return f"the order of the rows of {self.name}" if self.kind == IN_TIME else ""
+
+    @property
     def has_sums(self) -> bool:
         """Whether weights are zero where there is no edge, so that sums of their sizes mean something."""
         return self.kind != AgreementMRF.__name__
@@ -156,21 +164,8 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
 
     Its priors are flat: it tells what the draws say of rows, and nothing of priors or of how it was sampled.
 
-    Raises
-    ------
-    ValueError
-        If the record does not tell all parameters, or the field is one in time, whose rows it does not know.
+    The record must not lack anything.
     """
-    unknown = [label for label, source in record.parameters.items() if source is None]
-    if unknown or record.kind == IN_TIME:
-        told = (
-            f"the {unknown[0]} of {record.name}"
-            if unknown
-            else f"the order of the rows of {record.name}"
-        )
-        raise ValueError(
-            f"{told} is known to the model only: give it, as pymc_mrf.Network(idata, model)"
-        )
     options = dict(record.options)
     if record.kind == MixedMRF.__name__:
         options |= {"kinds": record.columns.of_states(), "likelihood": "pseudo"}
@@ -191,15 +186,23 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
 
 
 def keep_records(
-    idata: xr.DataTree, records: Mapping[str, FieldRecord], prior_inclusion: Mapping[str, Any]
+    results: xr.DataTree | xr.Dataset,
+    records: Mapping[str, FieldRecord],
+    prior_inclusion: Mapping[str, Any],
 ) -> None:
-    """Write records, and prior probabilities of the edges by the names of their weights, into the results."""
+    """Write records, and prior probabilities of the edges by the names of their weights, into results.
+
+    Probabilities that are there already stay, if the fields are the same.
+    """
     told = {
         "format": FORMAT,
-        "fields": [_as_json(record) for record in records.values()],
+        "fields": json.loads(json.dumps([_as_json(record) for record in records.values()])),
         "prior_inclusion": {name: np.asarray(p).tolist() for name, p in prior_inclusion.items()},
     }
-    idata.attrs[ATTRIBUTE] = json.dumps(told)
+    there = json.loads(results.attrs.get(ATTRIBUTE, "{}"))
+    if all(there.get(key) == told[key] for key in ("format", "fields")):
+        told["prior_inclusion"] = there["prior_inclusion"] | told["prior_inclusion"]
+    results.attrs[ATTRIBUTE] = json.dumps(told)
 
 
 def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, np.ndarray]]:

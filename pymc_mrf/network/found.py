@@ -1,5 +1,6 @@
 """What a network is, found in results and their model, or in the record that results keep of it."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,11 @@ from pymc_mrf.analysis._posterior import check_model, check_tree, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_strength
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.group_differences import named_groups
-from pymc_mrf.analysis.prior_inclusion import model_inclusion
+from pymc_mrf.analysis.prior_inclusion import (
+    difference_inclusion,
+    log_prior_equal,
+    model_inclusion,
+)
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.field_record import (
     GROUPED,
@@ -41,12 +46,14 @@ class FoundNetwork:
     ) -> None:
         check_tree(idata, "idata")
         self.idata, self.model = idata, model
-        records, self._priors = kept_records(idata)
+        self._priors: dict[str, np.ndarray] = {}
         if model is not None:
             check_model(model)
             records = records_of(model)
-            keep_records(idata, records, self._priors)
-        elif not records:
+            keep_records(idata, records, {})
+        else:
+            records, self._priors = kept_records(idata)
+        if not records and model is None:
             raise ValueError(
                 "idata has no record of a network, as it was stored before a pymc_mrf.Network was made of it "
                 "and its model: give the model, as pymc_mrf.Network(idata, model)"
@@ -124,7 +131,7 @@ class FoundNetwork:
 
     @cached_property
     def by_edge(self) -> xr.DataTree:
-        """The results, with one number for each edge of all groups: its strength if it has a table."""
+        """Give the results with one number for each edge of all groups: its strength if it has a table."""
         if self.tables is None:
             return self.idata
         posterior = self.idata["posterior"].to_dataset()
@@ -180,33 +187,38 @@ class FoundNetwork:
             )
         return self.prior_inclusion
 
-    def needed_model(self, call: str) -> "pm.Model":
+    def needed_model(self, call: str, lacking: str = "what it asks") -> "pm.Model":
         """Return the model, without which `call` has no answer."""
         if self.model is None:
             raise ValueError(
-                f"{call} needs the model, as the results do not keep what it asks: "
+                f"{call} needs the model, as the results do not keep {lacking}: give it, as "
                 "pymc_mrf.Network(idata, model)"
             )
         return self.model
 
     @property
     def prior_of_edges(self) -> "pm.Model | None":
-        """The model, if it has a prior of the vector of one number for each edge."""
+        """Give the model, if it has a prior of the vector of one number for each edge."""
         return self.model if self._knows_prior and self.tables is None else None
 
     @cached_property
-    def reader(self) -> "pm.Model":
-        """The model, or one that tells what the draws say of rows."""
-        return model_of(self.record, self.idata) if self.model is None else self.model
+    def _read_model(self) -> "pm.Model":
+        return model_of(self.record, self.idata)
 
-    def one_field(self, call: str) -> dict[str, Any]:
-        """Arguments of functions of the rows of one field."""
+    def reader(self, call: str) -> "pm.Model":
+        """Return the model, or one that tells what the draws say of rows, which `call` asks."""
+        if self.model is None and not self.record.lacks:
+            return self._read_model
+        return self.needed_model(call, self.record.lacks)
+
+    def one_field(self, call: str) -> str:
+        """Return the name of the field whose rows `call` is about."""
         if self.field is None:
             raise ValueError(
-                f"{call} is of the rows of one group: network.group({self.groups[0]!r}).{call}(...), of "
+                f"{call} is of the rows of one group: take it of network.group({self.groups[0]!r}), of "
                 f"{', '.join(map(repr, self.groups))}"
             )
-        return {"idata": self.idata, "var_name": self.field, "model": self.reader}
+        return self.field
 
     def several_groups(self, call: str) -> dict[str, Any]:
         """Arguments of functions that compare groups."""
@@ -217,8 +229,19 @@ class FoundNetwork:
                 else "of one group of rows"
             )
             raise ValueError(f"{call} is of several groups, but this network is {known}")
-        given = {"graph": self.graph, "n_states": self.tables, "model": self.model}
+        prior = {"differences": difference_inclusion, "compare": log_prior_equal}[call]
+        given = {"graph": self.graph, "n_states": self.tables, "model": self._model_of_prior(prior)}
         return {"idata": self.idata, "var_names": self.weight, **given}
+
+    def _model_of_prior(self, prior: Callable[[Any, list[str]], Any]) -> "pm.Model | None":
+        """Return the model, if it tells a prior of differences, which not all networks of measurements do."""
+        if self.model is not None and self.kinds.is_measured.any():
+            try:
+                prior(self.model, self.weights_of_groups)
+            except ValueError as error:
+                warn_user(f"differences have no Bayes factors: {error}")
+                return None
+        return self.model
 
     def node_options(self) -> dict[str, Any]:
         """Arguments of functions that measure how much nodes matter."""

@@ -17,7 +17,7 @@ thead th { cursor: pointer; position: sticky; top: 0 }
 thead th[aria-sort=ascending]::after { content: " \\25B2" }
 thead th[aria-sort=descending]::after { content: " \\25BC" }
 .scroll { max-height: 40em; overflow: auto }
-svg { max-width: 100%; height: auto }
+svg { width: min(100%, 55em); height: auto }
 .against { color: #b00020 }
 """
 

@@ -160,7 +160,9 @@ class Network(FoundNetwork):
     def table(self, u: Any, v: Any) -> xr.DataArray:
         """Return the draws of the table of parameters between two nodes, as `edge_table`."""
         if self.tables is None:
-            raise ValueError(f"an edge of an {self.record.kind} has one number, and no table: use edges")
+            raise ValueError(
+                f"an edge of the {self.record.kind} has one number, and no table: use edges"
+            )
         return edge_table(self.idata, self.weight, (u, v), graph=self.graph, n_states=self.tables)
 
     def diagnose(self) -> Diagnosis:
@@ -206,20 +208,25 @@ class Network(FoundNetwork):
         self, data: Any = None, *, covariates: Any = None, max_draws: int = 500
     ) -> xr.DataArray | xr.Dataset:
         """Predict every cell of rows from the others of its row, as `predict_nodes`."""
-        given = {"data": data, "covariates": covariates, "max_draws": max_draws}
-        return predict_nodes(**self.one_field("predict"), **given)
+        return self._of_rows(predict_nodes, "predict", data, covariates, max_draws)
 
     def predictability(
         self, data: Any = None, *, covariates: Any = None, max_draws: int = 500
     ) -> xr.Dataset:
         """Measure in every draw how well nodes are predicted from the others, as `predictability`."""
-        given = {"data": data, "covariates": covariates, "max_draws": max_draws}
-        return predictability(**self.one_field("predictability"), **given)
+        return self._of_rows(predictability, "predictability", data, covariates, max_draws)
+
+    def _of_rows(self, ask: Any, call: str, data: Any, covariates: Any, max_draws: int) -> Any:
+        """Ask a function of the rows of one field."""
+        if self.is_in_time:
+            raise ValueError(f"{call} is of rows that do not depend on others: use forecast, or check")
+        field, model = self.one_field(call), self.reader(call)
+        return ask(self.idata, field, data=data, covariates=covariates, model=model, max_draws=max_draws)
 
     def forecast(self, n_rows: int, *, random_seed: Any = None) -> xr.DataArray:
         """Draw the rows that come next in a field in time, as `forecast`."""
-        model = self.needed_model("forecast")
-        return forecast(self.idata, model, n_rows, var_name=self.field, random_seed=random_seed)
+        field, model = self.one_field("forecast"), self.needed_model("forecast")
+        return forecast(self.idata, model, n_rows, var_name=field, random_seed=random_seed)
 
     def check(self, *, n_draws: int = 100, random_seed: Any = None) -> "pd.DataFrame":
         """Compare the data with rows that the draws predict, along every edge.
@@ -249,27 +256,27 @@ class Network(FoundNetwork):
 
     def _compared(self, tree: xr.DataTree, group: str) -> xr.DataArray:
         """Return what a predictive check compares."""
-        assert self.field is not None  # `replicated` asks for it
+        field = self.one_field("check")
         given: dict[str, Any] = {"graph": self.graph, "group": group}
         if self.kinds.is_measured.any():
-            return edge_correlation(tree, self.field, kinds=self.tables, **given)
-        model = self.reader if self.is_in_time else None
-        return edge_agreement(tree, self.field, model=model, **given)
+            return edge_correlation(tree, field, kinds=self.tables, **given)
+        model = self.reader("check") if self.is_in_time else None
+        return edge_agreement(tree, field, model=model, **given)
 
     def replicated(self, n_draws: int = 100, random_seed: Any = None) -> xr.DataTree:
         """Return data and predictive draws of the field: those of `idata`, or new ones."""
         import pymc as pm
 
-        given = self.one_field("check")
-        if self.field in self.idata.children.get("posterior_predictive", ()):
+        field = self.one_field("check")
+        if field in self.idata.children.get("posterior_predictive", ()):
             return self.idata
         posterior = self.idata["posterior"].to_dataset()
         most = whole_number(n_draws, "n_draws", 1)
         kept = thinned(posterior.sizes["chain"], posterior.sizes["draw"], most)
         drawn = pm.sample_posterior_predictive(
             posterior.isel(draw=kept),
-            model=given["model"],
-            var_names=[self.field],
+            model=self.reader("check"),
+            var_names=[field],
             random_seed=random_seed,
             progressbar=False,
         )

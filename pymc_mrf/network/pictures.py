@@ -44,16 +44,26 @@ def _sensitivity(net: Any) -> dict[str, Any]:
 
 
 def _check(net: Any) -> dict[str, Any]:
-    given = {"graph": net.graph, "model": net.reader if net.is_in_time else None, "kinds": net.tables}
+    given = {
+        "graph": net.graph,
+        "model": net.reader("check") if net.is_in_time else None,
+        "kinds": net.tables,
+    }
     return {"dt": net.replicated(), "var_name": net.field} | given
 
 
 def _runs(net: Any) -> dict[str, Any]:
+    if not net.is_in_time:
+        raise ValueError(
+            f"runs are those of a KineticMRF, a field in time, and not of a {net.record.kind}"
+        )
     model = net.needed_model('plot("runs")')
     return {"dt": net.replicated(), "var_name": net.field, "model": model}
 
 
 def _table(net: Any) -> dict[str, Any]:
+    if net.tables is None:
+        raise ValueError(f"an edge of the {net.record.kind} has one number, and no table")
     return {"dt": net.idata, "var_name": net.weight, "graph": net.graph, "n_states": net.tables}
 
 

@@ -56,6 +56,8 @@ def _titled(text: str, titles: dict[str, str]) -> str:
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK)
     root = ElementTree.fromstring(text)
+    for metadata in root.findall(f"{{{SVG}}}metadata"):
+        root.remove(metadata)
     for name in ("width", "height"):
         root.attrib.pop(name)  # as wide as the page; the view box tells the shape
     for mark in root.iter(f"{{{SVG}}}a"):

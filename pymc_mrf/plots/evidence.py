@@ -16,6 +16,7 @@ from pymc_mrf.analysis.evidence import (
     edge_evidence,
     evidence_classes,
 )
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
 from pymc_mrf.graph.lagged import as_directed_or_not
 from pymc_mrf.plots._collection import Plot
@@ -27,9 +28,9 @@ FAINT = 0.1  # inclusion by which edges that are not likely are kept from placin
 
 def plot_evidence(
     dt: xr.DataTree,
-    var_name: str,
+    var_name: str | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     bounds: Sequence[float] = BOUNDS,
     model: Any = None,
     prior_inclusion: Any = None,
@@ -49,8 +50,8 @@ def plot_evidence(
     ----------
     dt, var_name, bounds, model, prior_inclusion, group
         As in `edge_evidence`.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
-        The candidate edges.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
+        The candidate edges; by default they, and their variable, are those of the model's only field.
     node_category, node_kind, pos, backend
         As in `plot_edges`. By default the edges with evidence place the nodes.
     visuals : mapping, optional
@@ -75,6 +76,7 @@ def plot_evidence(
     """
     check_tree(dt, "dt")
     plot = Plot("plot_evidence", ("edges", "nodes", "legend", "title"), visuals, backend, pc_kwargs)
+    var_name, graph, _ = known_edges("plot_evidence", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
     classes = edge_evidence(

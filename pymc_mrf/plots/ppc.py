@@ -15,6 +15,7 @@ from pymc_mrf.analysis._posterior import (
     group_variable,
 )
 from pymc_mrf.analysis.intervals import interval_probability, summarise
+from pymc_mrf.analysis.known_edges import known_field
 from pymc_mrf.analysis.predictive_checks import (
     are_states,
     edge_agreement,
@@ -36,7 +37,7 @@ def plot_ppc_edges(
     dt: xr.DataTree,
     var_name: str,
     *,
-    graph: Any,
+    graph: Any = None,
     model: Any = None,
     kinds: ColumnKinds | None = None,
     ci_prob: float | None = None,
@@ -58,9 +59,9 @@ def plot_ppc_edges(
         Results of `pymc.sample` with the group of `pymc.sample_posterior_predictive`.
     var_name : str
         An observed field.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
         The graph of the field, or any other over its nodes: pairs that the model leaves out can be
-        checked too.
+        checked too. By default it and `kinds` are those of the model's field.
     model : pymc.Model, optional
         Of a field in time, if `graph` has arrows; see `edge_agreement`.
     kinds : ColumnKinds, optional
@@ -102,6 +103,7 @@ def plot_ppc_edges(
     )
     plot = Plot("plot_ppc_edges", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
+    graph, kinds = known_field("plot_ppc_edges", model, var_name, graph, kinds)
     is_measured = (
         not are_states(group_variable(dt, var_name, group))
         and group_variable(dt, var_name, "observed_data").dtype.kind == "f"

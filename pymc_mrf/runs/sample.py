@@ -14,6 +14,7 @@ import xarray as xr
 from pymc.stats.convergence import log_warnings, run_convergence_checks
 
 from pymc_mrf.checks import flag, whole_number
+from pymc_mrf.distributions.field_record import keep_records, records_of
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
 from pymc_mrf.runs.chain import Plan, run_chain
@@ -24,7 +25,7 @@ from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.prepare import PreparedRun, prepare
 from pymc_mrf.runs.present_edges import some_entries, with_many_edges
 from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
-from pymc_mrf.runs.store import Run, Store, read_draws
+from pymc_mrf.runs.store import OBSERVED, Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
 from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
@@ -86,8 +87,8 @@ compute_convergence_checks, model
     Returns
     -------
     xarray.DataTree
-        As of `pymc.sample`. After an interrupt (Ctrl-C) what has been written, of as many chains and draws
-        as most draws are left with.
+        As of `pymc.sample`, with the record that a `Network` reads. After an interrupt (Ctrl-C) what has been
+        written, of as many chains and draws as most draws are left with.
 
     Raises
     ------
@@ -320,10 +321,9 @@ def _summaries(model: pm.Model) -> dict[str, str]:
 
 
 def _data(model: pm.Model) -> dict[str, xr.Dataset]:
-    """Observed and constant data, as PyMC gives them."""
+    """Observed and constant data, as PyMC gives them, with a record of the fields."""
     found = pm.to_inference_data(posterior_predictive={}, model=model).children
-    return {
-        group: found[group].to_dataset()
-        for group in ("observed_data", "constant_data")
-        if group in found
-    }
+    data = {group: found[group].to_dataset() for group in (OBSERVED, "constant_data") if group in found}
+    if OBSERVED in data and (records := records_of(model)):
+        keep_records(data[OBSERVED], records, {})
+    return data

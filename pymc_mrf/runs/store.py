@@ -15,12 +15,14 @@ from uuid import uuid4
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.distributions.field_record import ATTRIBUTE
 from pymc_mrf.runs.folder import open_folder, refuse_strangers
 from pymc_mrf.runs.pieces import from_bytes, to_bytes
 from pymc_mrf.runs.present_edges import Packed, attach, joined, unpack
 
 FORMAT = 1
 RUN, DATA, HEAD, OWNER = "run.json", "data.zarr.zip", "head.json", "owner"
+OBSERVED = "observed_data"
 SAMPLED = ("posterior", "sample_stats")
 
 
@@ -205,7 +207,11 @@ def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None
             if n_warm:
                 parts = [_chain(*found[c], group, 0, n_warm) for c in warm]
                 groups[f"warmup_{group}"] = _beside(parts, warm, attributes)
-    return xr.DataTree.from_dict({**groups, **store.data()})
+    data = store.data()
+    tree = xr.DataTree.from_dict({**groups, **data})
+    if OBSERVED in data and (record := data[OBSERVED].attrs.get(ATTRIBUTE)):
+        tree.attrs[ATTRIBUTE] = record
+    return tree
 
 
 def _duration(seconds: list[float], cores: int) -> float:

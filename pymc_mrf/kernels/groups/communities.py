@@ -25,7 +25,7 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.metropolis import metropolis
 
 
-class Network(NamedTuple):
+class EdgeStates(NamedTuple):
     """The present and absent edges, and the prior of the communities.
 
     Attributes

@@ -25,7 +25,7 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_partition_weights
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.kernels.groups.communities import Network, merge_or_split, order_of_appearance, sweep
+from pymc_mrf.kernels.groups.communities import EdgeStates, merge_or_split, order_of_appearance, sweep
 from pymc_mrf.steps.common.base import EXACT, MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -173,7 +173,7 @@ class CommunityGibbs(MRFStep):
         old = point[self._labels]
         labels = np.array(old, dtype=np.int64)
         order_of_appearance(labels)
-        network = Network(self._ends, *self._at_nodes, *self._read(point))
+        network = EdgeStates(self._ends, *self._at_nodes, *self._read(point))
         network = network._replace(gamma=float(network.gamma))
         n_accepted = n_moved = 0
         for _ in range(self._n_rounds):
@@ -192,7 +192,7 @@ class CommunityGibbs(MRFStep):
 
 
 def _network(z, betas: list, edges: list[Edges]) -> list:
-    """Symbolic arrays of the `Network` from `present` on, as float64 and int64."""
+    """Symbolic arrays of the `EdgeStates` from `present` on, as float64 and int64."""
     gamma, rate = z.owner.op.dist_params(z.owner)
     present: list = []
     within: list = []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.kernels.groups import communities
-from pymc_mrf.kernels.groups.communities import Network
+from pymc_mrf.kernels.groups.communities import EdgeStates
 from pymc_mrf.steps.hyper.community_gibbs import _at_nodes
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
 from tests.reference.dirichlet_process import set_partitions
@@ -39,7 +39,7 @@ def network(gamma=GAMMA, *, fixed=True):
         gain[e] = np.log(p / q) if PRESENT[e] else np.log((1 - p) / (1 - q))
     ends = np.array(EDGES)
     beta = np.array([WITHIN, BETWEEN])
-    return Network(
+    return EdgeStates(
         ends,
         *_at_nodes(ends, 4),
         np.array(PRESENT),
