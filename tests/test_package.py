@@ -98,6 +98,16 @@ def test_import_leaves_slow_packages_for_later():
     assert output.stdout.strip() == ""
 
 
+def test_fields_leave_slow_packages_for_later():
+    code = (
+        "import sys, pymc; before = set(sys.modules); import pymc_mrf as pmrf; pmrf.Ising, pmrf.MixedMRF;"
+        "new = {'.'.join(m.split('.')[:2]) for m in set(sys.modules) - before};"
+        "print(','.join(sorted(new & {'networkx', 'scipy.stats', 'scipy.optimize', 'scipy.interpolate'})))"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout.strip() == ""
+
+
 @pytest.mark.slow
 def test_a_model_read_from_a_file_finds_its_steps(tmp_path):
     with pm.Model() as model:

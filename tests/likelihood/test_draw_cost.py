@@ -8,6 +8,8 @@ from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.draw_cost import (
     BY_CELL,
+    BY_INVERSE,
+    BY_LISTED,
     BY_LOOK,
     BY_POINT,
     DENSITY,
@@ -15,6 +17,7 @@ from pymc_mrf.likelihood.draw_cost import (
     SPARSE,
     exact_operations,
     sample_operations,
+    sweeps_in_a_draw,
 )
 
 
@@ -39,3 +42,11 @@ def test_an_edgeless_graph():
     graph = PairwiseGraph(range(3), [])
     tree = junction_tree(graph, 2)
     assert exact_operations(tree, np.zeros((0, 2), dtype=int), SPARSE) > 0.0
+
+
+def test_small_fields_have_several_sweeps_and_large_ones_a_single_one():
+    edges = {d: d * (d - 1) // 2 for d in (3, 8, 10, 15, 20, 40)}
+    gaussian = [sweeps_in_a_draw(edges[d], BY_INVERSE * d**2) for d in (3, 15, 20, 40)]
+    assert gaussian == [10, 9, 5, 1]
+    assert [sweeps_in_a_draw(edges[d], BY_LISTED * 2**d) for d in (3, 8, 10, 15)] == [10, 10, 2, 1]
+    assert sweeps_in_a_draw(0, BY_LISTED) == 10  # of no edges

@@ -10,6 +10,7 @@ from pymc_mrf.kernels.views import exact_edges
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.split_field import LEAST_NODES, allocate_rows, default_blocks, make_windows
 from pymc_mrf.likelihood.data_counts import blocks_of
+from pymc_mrf.likelihood.draw_cost import BY_LISTED, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 
@@ -58,6 +59,7 @@ class ExactEdges(EdgeEngine):
         n_biases = len(data.t) if moves_biases else 0
         if enumerates:
             self.view = listed_view(field, data, n_biases)
+            self.n_repeats = sweeps_in_a_draw(graph.n_edges, BY_LISTED * 2**graph.n_nodes)
         else:
             reference = [block.x[0].astype(np.int64) for block in blocks_of(x, graph.edges)]
             self.view = tree_view(field, data, n_biases, tree, reference)

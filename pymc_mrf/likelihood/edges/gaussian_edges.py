@@ -7,20 +7,13 @@ import numpy as np
 
 from pymc_mrf.kernels.views import gaussian_edges as kernels
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.draw_cost import BY_INVERSE, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.edge_engine import (
     EdgeEngine,
     LikelihoodExpansion,
     posterior_coordinates,
 )
 from pymc_mrf.likelihood.edges.shared_edges import Share
-
-FREE, MOST_REPEATS = 100_000, 10
-"""Operations, of about a nanosecond, of all passes over the edges in a step, which then take less than the
-rest of a draw, and the most passes. Edges of scales that measure alike stand in for each other: of 13 scales
-of 231 people the worst weight had 155, 424 and 1,110 effective draws of 2,000 by 1, 4 and 16 passes."""
-
-LOOK, UPDATE = 100, 1 / 30
-"""Operations of a pass for each entry, and for each cell of the inverse, as few edges change in a pass."""
 
 
 class BlockScatter(NamedTuple):
@@ -128,7 +121,7 @@ class GaussianLikelihood(EdgeEngine):
         )
         self.offset = np.zeros(R)
         self.set_data(x)
-        self.n_repeats = repeats(len(used), m)
+        self.n_repeats = sweeps_in_a_draw(len(used), BY_INVERSE * m**2)
         self.information = np.concatenate([np.zeros(R), 1.0 / variance])
 
     def set_data(self, x: Data) -> None:
@@ -186,9 +179,3 @@ class GaussianLikelihood(EdgeEngine):
         """Let the reference follow the chain; a mean of positive definite matrices is one."""
         now = np.concatenate([self.view.weight, np.exp(self.view.b)])
         self.information += weight * (now - self.information)
-
-
-def repeats(n_terms: int, n_nodes: int) -> int:
-    """Count the passes over entries of so many terms in a step, of fields of so many nodes at most."""
-    cost = max(n_terms * (LOOK + UPDATE * n_nodes**2), 1)
-    return int(np.clip(round(FREE / cost), 1, MOST_REPEATS))

@@ -21,6 +21,7 @@ from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.draw_cost import BY_ROW, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
@@ -96,6 +97,8 @@ class PseudoEdges(EdgeEngine):
         self._panels = panels if not expected and pays(panels, sources) else []
         has_scores = bool(self._panels)
         self.view = pseudo_view(x, self._columns, field, data, n_biases, weights, expected, has_scores)
+        n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
+        self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)

@@ -78,8 +78,11 @@ class EdgeGibbs(EdgeStep):
     Of a `GaussianMRF` an edge moves within the limits between which the precision is positive definite, or
     those of all fields that it is a part of, a determinant being quadratic in one weight, and the joint move
     has the weights and the log of the diagonal for coordinates, about a normal approximation of the posterior
-    at the mean of the precisions that tuning has seen. A step sweeps over small fields up to 10 times, while
-    that costs less than the rest of a draw, by a count of operations. `ConjugateMeans` moves the means.
+    at the mean of the precisions that tuning has seen. `ConjugateMeans` moves the means.
+
+    Of Gaussian fields, of binary ones that are enumerated, and of pseudo-likelihoods a step sweeps over the
+    edges up to 10 times, while that takes less than the rest of a draw, by a count of operations
+    (`pymc_mrf.likelihood.draw_cost`).
 
     Of a `MixedMRF` all edges are blocks, of one parameter or more. Measurements are integrated out, and what
     an edge changes is added up over the listed states of the answers or over a sample of them; under

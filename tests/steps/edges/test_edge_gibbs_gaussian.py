@@ -292,12 +292,3 @@ def test_a_start_outside_of_the_cone():
         ValueError, match="not positive definite at the start of a chain: start from smaller"
     ):
         step.step({"w": np.array([2.0, 0.0, 0.0])})
-
-
-def test_small_fields_have_several_passes_and_large_ones_a_single_one():
-    x = np.random.default_rng(6).normal(size=(50, 40))
-    passes = [
-        GaussianLikelihood(x[:, :d], pmrf.graphs.complete(d), GAUSSIAN, True).n_repeats
-        for d in (3, 13, 20, 40)
-    ]
-    assert passes == [10, 10, 5, 1]
