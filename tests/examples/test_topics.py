@@ -195,7 +195,7 @@ def test_arrows_beside_links(tmp_path):
     arrows_beside_links.main(["--fields", "1", "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "arrows_beside_links.md").read_text(encoding="utf-8")
     cells = {line.split("|")[1].strip(): line.split("|")[2:-1] for line in text.splitlines()[2:5]}
-    sd = {name: np.array([float(cells[name][k]) for k in (1, 4, 7)]) for name in cells}
+    sd = {name: np.array([float(cells[name][k]) for k in (1, 4, 6)]) for name in cells}
     assert sd["weight 1"][0] < 0.9 and sd["weight 1/2"][1] > 1.1
     np.testing.assert_allclose(sd["and second conditionals"], 1.0, atol=0.07)
 
