@@ -150,8 +150,8 @@ def main(argv: list[str] | None = None) -> None:
     size = f"{args.rows:,} rows, {args.chains} chains of {args.tune} tuning steps and {args.draws} draws"
     note = (
         f"\n{size}. Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, "
-        "over the steps of all chains. GB of memory: at the most, by then. Found: inclusion above .5. Kernels "
-        f"were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"
+        "over the steps of all chains. GB of memory: at the most, by then. Found: inclusion above .5. "
+        f"Kernels were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"
     )
     write_fragment(
         table(header, [row_of_costs(one) for one in costs]) + note, args.output, "many_nodes.md"
