@@ -5,6 +5,7 @@ Ours runs here, under the same priors. Writes `_results/peers_gaussian.md` and `
 """
 
 import argparse
+import os
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def side_by_side(name: str, columns: dict[str, np.ndarray], most: int = 15) -> s
 
 def gaussian(draws: int) -> str:
     """Table of Gaussian fields."""
-    lines = []
+    lines, busy = [], os.getloadavg()[0]
     for name in GAUSSIAN:
         mine, theirs = ours(name, draws), bgms(name)
         lines += [cells(name, "ours", mine, None), cells(name, theirs.program, theirs, mine)]
@@ -77,6 +78,7 @@ def gaussian(draws: int) -> str:
         if name == "gaussian6":
             columns = {"ours": mine.inclusion, "bgms": theirs.inclusion}
     p, error, n = reweighted(load("gaussian6"), draws)
+    busy = 0.5 * (busy + os.getloadavg()[0])
     columns["ours, G-Wishart prior"] = p
     for algorithm in ("bdmcmc", "rj-dmh"):
         columns[f"BDgraph `{algorithm}`"] = bdgraph("gaussian6", algorithm).inclusion
@@ -93,7 +95,9 @@ def gaussian(draws: int) -> str:
         "`delta = 0`; the others the G-Wishart prior with 3 degrees of freedom and the unit matrix. Ours are "
         "draws under another prior, reweighted by the ratio of both densities with the normalising "
         f"constants of Atay-Kayis & Massam (2005), as good as {two_digits(n)} independent ones; errors are "
-        f"up to {error.max():.3f}. {machine()}.\n"
+        f"up to {error.max():.3f}. {machine()}.\n\n"
+        f"While ours ran, {busy:.1f} processes, ours included, wanted the {os.cpu_count()} cores (load "
+        "average), which makes CPU seconds longer; the packages in R ran earlier.\n"
     )
 
 
