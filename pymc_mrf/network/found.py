@@ -69,11 +69,12 @@ class FoundNetwork:
 
     def _find_groups(self) -> tuple[str | None, dict[Any, FieldRecord]]:
         """Return the weights that groups have in common, and the fields of the groups by their labels."""
-        known: Any = self.idata.children.get("constant_data", {})
         fields = {r.weight: r for r in self._records.values() if isinstance(r.weight, str)}
-        for common in (
-            str(name).removesuffix(CONTRASTS) for name in known if str(name).endswith(CONTRASTS)
-        ):
+        data: Any = self.idata.children.get("constant_data", {})
+        for name in (str(key) for key in data if str(key).endswith(CONTRASTS)):
+            if "group" not in data[name].dims:
+                continue  # of the user
+            common = name.removesuffix(CONTRASTS)
             weights, labels, _ = named_groups(self.idata, common, self.model)
             if set(weights) <= set(fields):
                 return common, {label: fields[w] for label, w in zip(labels, weights, strict=True)}
@@ -81,7 +82,9 @@ class FoundNetwork:
 
     def _chosen(self, field: Any, common: str | None) -> str | None:
         """Return the name of the field that is asked for, None for what all groups have in common."""
-        names = ", ".join(map(repr, self._records)) or "none"
+        if not self._records:
+            raise ValueError("the model has no field with a graph, and so no network")
+        names = ", ".join(map(repr, self._records))
         if field is not None and field not in self._records:
             raise ValueError(f"field={field!r} is no field with a graph; the model has {names}")
         if field is None and common is not None and len(self._of_group) == len(self._records):

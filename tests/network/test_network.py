@@ -260,6 +260,13 @@ def test_weights_without_a_name_or_for_all_edges_alike_are_refused():
         pmrf.Network(models.sampled(one), one)
 
 
+def test_a_model_without_a_field_is_refused(items):
+    with pm.Model() as empty:
+        pm.Normal("weight", 0, 1, shape=10)
+    with pytest.raises(ValueError, match="the model has no field with a graph, and so no network"):
+        pmrf.Network(items.idata.copy(), empty)
+
+
 def test_results_without_a_record_need_the_model(items):
     bare = items.idata.copy()
     bare.attrs = {}
