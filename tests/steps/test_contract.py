@@ -65,7 +65,7 @@ def test_state_round_trip(case):
     state = cloudpickle.loads(cloudpickle.dumps(step.sampling_state))
     again = cloudpickle.loads(cloudpickle.dumps(step))
     first, [stats] = step.step(point)
-    assert set(stats) == set(case.step.stats_dtypes_shapes)
+    assert set(stats) == set(step.stats_dtypes_shapes)
     assert not equal_dataclass_values(step.sampling_state, state)
     compiled, moved = machine_code(), point
     for _ in range(20):
