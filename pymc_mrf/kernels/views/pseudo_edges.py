@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.vector_sums import copy, dot_three
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room, rows_of_node
-from pymc_mrf.kernels.views.pseudo_scores import Scores, allocate_scores, rounding
+from pymc_mrf.kernels.views.pseudo_scores import NoScores, Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
     Ends,
@@ -69,7 +70,7 @@ class PseudoEdges(NamedTuple):
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
         `without`, kept: arrays with a first axis over blocks.
-    scores : Scores
+    scores : Scores or NoScores
     room : BinaryRoom or Room
     """
 
@@ -87,7 +88,7 @@ class PseudoEdges(NamedTuple):
     without: Ends
     proposed: Ends
     kept: Ends
-    scores: Scores
+    scores: Scores | NoScores
     room: BinaryRoom | Room
 
 
@@ -124,7 +125,7 @@ def allocate_view(
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
-        scores=allocate_scores(d, len(rows.S), M, N if has_scores else 0),
+        scores=allocate_scores(d, len(rows.S), M, N) if has_scores else NoScores(),
         room=allocate_room(M, K, N),
     )
 
@@ -148,8 +149,25 @@ def product_of_moments(C, Z2):
 
 @questions.glance.register(PseudoEdges)
 def glance_at_scores(view, e):
+    """Bound from the scores that are known, if any are."""
+    return bound_by(view.scores, view, e)
+
+
+@by_type
+def bound_by(scores, view, e):
+    """Bound what absent edge e explains by known `scores`, without a pass; infinite if these say nothing."""
+
+
+@bound_by.register(NoScores)
+def no_bound(scores, view, e):
+    """Nothing is known."""
+    return np.inf, 1.0
+
+
+@bound_by.register(Scores)
+def bound_by_panel(scores, view, e):
     """Score from those known when the panel was begun, and how far residuals have moved since."""
-    scores, (u, v) = view.scores, view.field.edges[e]
+    u, v = view.field.edges[e]
     a = u - scores.panel[0]
     if a < 0 or a >= scores.panel[1]:
         return np.inf, 1.0

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean, lean_summing
+from pymc_mrf.kernels.by_type import by_type
 
 PANEL = 32  # nodes: the fewer, the fewer residuals have changed; the more, the quicker is the product
 
@@ -54,9 +55,13 @@ class Scores(NamedTuple):
     total: np.ndarray
 
 
+class NoScores(NamedTuple):
+    """Scores of fields of few candidates, which are not known: kernels that take these have less to read."""
+
+
 def allocate_scores(d: int, D: int, M: int, N: int) -> Scores:
-    """Room for d nodes and D sources of M features in N rows; N = 0 if scores are not to be known."""
-    n, single = PANEL if N else 0, np.float32
+    """Room for d nodes and D sources of M features in N rows."""
+    n, single = PANEL, np.float32
     return Scores(
         panel=np.zeros(2, dtype=np.int64),
         own=np.zeros((n, D), dtype=single),
@@ -75,6 +80,23 @@ def allocate_scores(d: int, D: int, M: int, N: int) -> Scores:
 def rounding(scores):
     """Share of the product of both norms by which a score may be wrong, in single precision."""
     return 2.0**-23 * (scores.columns.shape[1] + 8)
+
+
+@by_type
+def follow(scores, i, R):
+    """Residuals `R` (M, N) of node i have changed."""
+
+
+@follow.register(NoScores)
+def follow_nothing(scores, i, R):
+    """Nothing is known."""
+
+
+@follow.register(Scores)
+def follow_if_known(scores, i, R):
+    """Scores are known while there is a panel."""
+    if scores.panel[1] > 0:
+        follow_residuals(scores, i, R)
 
 
 @lean_summing

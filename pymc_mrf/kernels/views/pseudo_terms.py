@@ -11,7 +11,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy
 from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, rows_of_node
-from pymc_mrf.kernels.views.pseudo_scores import follow_residuals
+from pymc_mrf.kernels.views.pseudo_scores import follow
 from pymc_mrf.kernels.views.questions import fill_node_tables
 
 ENDS = np.dtype([("g", float), ("h", float), ("A_u", float), ("A_v", float)])
@@ -190,7 +190,6 @@ def keep(view, e, terms):
             copy(terms.L[end, l, :N], now.L[u, l, :N])
             copy(terms.R[end, l, :N], now.R[u, l, :N])
             copy(terms.C[end, l], now.C[u, l])
-        if view.scores.panel[1] > 0:
-            follow_residuals(view.scores, u, now.R[u])
+        follow(view.scores, u, now.R[u])
         copy(terms.p[end], now.p[u])
         copy(terms.v[end], now.v[u])

@@ -131,6 +131,7 @@ class PseudoEdges(EdgeEngine):
             yield from super().visits()
             return
         scores, R = self.view.scores, self.view.now.R
+        assert isinstance(scores, Scores)
         scores.moved[:] = np.inf
         for panel in self._panels:
             take_moved(scores, R)
@@ -370,7 +371,7 @@ def fill_rows(
         spread += gap[:, :, None] * gap[:, None]
         view.sums.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
     view.sums.Z2[is_arrow, 0] = 0.0
-    if view.scores.columns.size:
+    if isinstance(view.scores, Scores):
         fill_columns(view.scores, S, n_each)
 
 
