@@ -326,7 +326,8 @@ def fill_rows(
     """
     field, rows, S = view.field, view.rows, view.rows.S
     forget_terms(view)
-    for array in (S, rows.given, rows.n, rows.inverse):
+    # residuals too: other data may have fewer different rows, and scores are summed over all
+    for array in (S, rows.given, rows.n, rows.inverse, view.now.R):
         array[:] = 0.0
     n_each = np.zeros((len(S), 1, S.shape[2]))  # how often each row occurs, column by column
     each_weight = np.unique(weights, axis=1)  # (2, different)

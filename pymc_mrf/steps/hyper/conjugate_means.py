@@ -37,9 +37,11 @@ def field_of_means(rv, model: pm.Model):
     [node] = nodes
     if node.op.likelihood not in ConjugateMeans.invariant or varies_by_row(node):
         return None
-    weight, *_, mean = node.op.dist_params(node)
+    weight, *others, mean = node.op.dist_params(node)
     if strip_views(mean) is not rv or tuple(value_of(rv.shape)) != (len(node.op.scale),):
         return None
+    if rv in set(ancestors([weight, *others], blockers=model.free_RVs)):
+        return None  # the field is no normal density of its means
     # with weights of any other prior NUTS moves the means as well
     owners = [v.owner for v in ancestors([weight]) if v.owner is not None]
     return node if any(isinstance(owner.op, SpikeAndSlabRV) for owner in owners) else None

@@ -91,6 +91,24 @@ def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
+def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
+    engine = engine_of(name, rng)
+    view, (w, b) = engine.view, (np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b)))
+    engine.sweep(w, b, prior_of(engine), rng)
+    n_before = view.rows.size.max()
+    x = rng.integers(view.field.features.shape[2], size=(N, len(view.rows.S))).astype(np.int8)
+    engine.set_data(np.repeat(x[: N // 3], 3, axis=0))
+    assert view.rows.size.max() < n_before
+    engine.go_to(w, b)
+    engine.refresh(rng)
+    for edges in engine.visits():
+        for e in edges[w[edges] == 0.0]:
+            bound, look = questions.glance(view, e)[0], questions.look_at(view, e, 0.0)[0]
+            assert 0.0 <= np.sqrt(2 * bound) - np.sqrt(2 * look) < 0.01
+
+
+@pytest.mark.usefixtures("few_edges")
+@pytest.mark.parametrize("name", NAMES)
 def test_draws_are_those_of_looks_at_every_edge(name, rng):
     engine = engine_of(name, rng)
     prior, ends = prior_of(engine), []

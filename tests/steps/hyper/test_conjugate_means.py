@@ -160,9 +160,9 @@ def test_nothing_is_left_for_nuts():
         assert {EdgeGibbs, ConjugateMeans, GaussianGibbs} < set(assign_step_methods(model)[1])
 
 
-def declare(mean, weight=None, **kwargs):
+def declare(mean, weight=None, diagonal=DIAGONAL, **kwargs):
     w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3) if weight is None else weight
-    return pmrf.GaussianMRF("x", w, DIAGONAL, mean, graph=TRIANGLE, **kwargs)
+    return pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, **kwargs)
 
 
 X = measurements(20, 5)
@@ -180,6 +180,14 @@ NOT_THESE = {
     "another child": lambda: (
         pm.Potential("u", (mean := pm.Normal("mean", 0, 1, shape=3)).sum() ** 2),
         declare(mean, observed=X),
+    ),
+    "also the diagonal": lambda: declare(
+        mean := pm.Normal("mean", 0, 1, shape=3), diagonal=DIAGONAL * pt.exp(mean), observed=X
+    ),
+    "also the weights": lambda: declare(
+        mean := pm.Normal("mean", 0, 1, shape=3),
+        mean * pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3),
+        observed=X,
     ),
     "weights by row": lambda: declare(
         pm.Normal("mean", 0, 1, shape=3),
