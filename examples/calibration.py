@@ -68,10 +68,11 @@ def coupling_alone(x: Any = None) -> pm.Model:
     return model
 
 
-def grouped(likelihood: str, x: Any = None) -> pm.Model:
+def grouped(likelihood: str, x: Any = None, learns_alpha: bool = False) -> pm.Model:
     """Declare an agreement field whose edges fall into groups."""
     with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Beta.dist(4, 3), shape=7)
+        alpha = pm.Gamma("alpha", 2, 1) if learns_alpha else 1.0
+        theta = pmrf.DirichletProcess("theta", alpha, pm.Beta.dist(4, 3), shape=7)
         x = np.zeros((50, 6), int) if x is None else x
         pmrf.AgreementMRF("x", theta, graph=GRID, observed=x, likelihood=likelihood)
     return model
@@ -147,7 +148,9 @@ def measured(x: Any = None) -> pm.Model:
         b = pm.Normal("b", 0.7, 0.2, shape=4)
         x = np.arange(HOLES.size).reshape(HOLES.shape) % 7.0 if x is None else x
         x = np.ma.masked_array(x, HOLES)
-        pmrf.GaussianMRF("x", w, pm.math.exp(b), graph=PAIRS, observed=x)
+        pmrf.GaussianMRF(
+            "x", w, pm.math.exp(b), pm.Normal("mean", 0, 1, shape=4), graph=PAIRS, observed=x
+        )
     return model
 
 
@@ -335,17 +338,18 @@ CASES = {
     "grouped arrows": Case("`ConditionalGibbs`", EXACT, grouped_in_time, GROUPS),
     "tables": Case('`EdgeGibbs` of tables, `"exact"`', EXACT, tabulated, TABLES),
     "measurements": Case(
-        "`EdgeGibbs`, `GaussianGibbs`",
+        "`EdgeGibbs`, `GaussianGibbs`, `ConjugateMeans`",
         EXACT,
         measured,
         {
             **EDGES,
             "sum of log diagonals": lambda v: v["b"].sum(axis=1),
+            "sum of means": lambda v: v["mean"].sum(axis=1),
             "missing cells": lambda v: v["x_unobserved"].sum(axis=1),
         },
     ),
     "mixed": Case(
-        "`EdgeGibbs`, `MixedGibbs`",
+        "`EdgeGibbs`, `MixedGibbs`, `ConjugateMeans`",
         EXACT,
         mixture,
         {
@@ -362,6 +366,12 @@ CASES = {
         EXACT,
         hierarchy,
         {"p": lambda v: v["p"], "tau": lambda v: v["tau"]},
+    ),
+    "concentration": Case(
+        "`ExactGibbs`, `ConjugateConcentration`",
+        EXACT,
+        partial(grouped, "exact", learns_alpha=True),
+        {**GROUPS, "alpha": lambda v: v["alpha"]},
     ),
     "communities": Case(
         "`CommunityGibbs`",

@@ -1,5 +1,6 @@
 import gc
 import os
+import sys
 from pathlib import Path
 
 # read when NumPy is imported, also by workers: threads of a busy core wait longer than they compute
@@ -48,6 +49,14 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What is imported by now stays: the compilers, which make many small objects, need not look at it."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """No figure outlives its test: matplotlib warns of more than twenty."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -40,7 +40,6 @@ def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path, few_starts):
     page = DOCS / f"{name}.md"
     plt.switch_backend("Agg")
     _, printed = pages.run(page, tmp_path, compute_convergence_checks=False, **SHORT)
-    plt.close("all")
     text = page.read_text(encoding="utf-8")
     shown = set(re.findall(rf"_results/{name}_(\d+)\.txt", text))
     assert shown == {str(k) for k, output in enumerate(printed, start=1) if output}

@@ -242,7 +242,7 @@ def _as_json(record: FieldRecord) -> dict[str, Any]:
         found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}
     return vars(record) | {
         "graph": found,
-        "columns": [columns.kinds, columns.n_states, _plain(columns.labels)],
+        "columns": [columns.kinds, columns.n_states, _plain(columns.labels), columns.ends],
     }
 
 
@@ -257,6 +257,7 @@ def _from_json(told: dict[str, Any]) -> FieldRecord:
         made = LaggedGraph(nodes, of_lag[1], graph["lags"], of_lag[0])
     else:
         made = PairwiseGraph(nodes, pairs)
-    kinds, n_states, labels = told["columns"]
-    columns = ColumnKinds(tuple(nodes), tuple(kinds), tuple(n_states), tuple(map(tuple, labels)))
+    kinds, n_states, labels, found = told["columns"]
+    ends = tuple(None if own is None else tuple(own) for own in found)
+    columns = ColumnKinds(tuple(nodes), tuple(kinds), tuple(n_states), tuple(map(tuple, labels)), ends)
     return FieldRecord(**(told | {"graph": made, "columns": columns}))

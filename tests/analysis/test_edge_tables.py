@@ -70,7 +70,6 @@ def test_parameters_are_no_edges(rng):
 
 
 def test_picture_of_a_table(rng):
-    plt = pytest.importorskip("matplotlib.pyplot")
     idata = posterior(rng)
     labels = {"a": ["x", "y", "z"]}
     pc = pmrf.plot_edge_table(
@@ -91,4 +90,3 @@ def test_picture_of_a_table(rng):
     idata.posterior["w"][..., 2:] = 0.0
     with pytest.raises(ValueError, match="is absent in all draws"):
         pmrf.plot_edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
-    plt.close("all")

@@ -10,7 +10,7 @@ from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics
 def test_every_statistic_of_every_step_is_known():
     public = [getattr(pmrf, name) for name in pmrf.__all__]
     steps = [step for step in public if hasattr(step, "stats_dtypes_shapes")]
-    assert len(steps) == 17
+    assert len(steps) == 19
     for step in steps:
         for name in step.stats_dtypes_shapes:
             assert name == "warning" or declared_of(name) is not None, name

@@ -84,6 +84,9 @@ def test_units_and_kinds_go_round(tmp_path):
     np.testing.assert_allclose(predicted["mean"], told["mean"] * sd.to_numpy(), rtol=1e-5)
     np.testing.assert_allclose(predicted["sd"], told["sd"] * sd.to_numpy(), rtol=1e-5)
     np.testing.assert_allclose(predicted["probability"], told["probability"], rtol=1e-5)
+    again = pmrf.Network(xr.load_datatree(tmp_path / "run.nc"))
+    with pytest.raises(ValueError, match="-999"):
+        again.predict(table.iloc[:6].assign(**{"age--d": -999.0}))
 
 
 def stored(model, path):
