@@ -287,7 +287,7 @@ class RegisteredField:
         tag_parents(registered_node(rv), model)
         mark_observed(model[rv.name], model)
         if record is not None:
-            model[rv.name].tag.mrf_table = record.with_ends(observed)
+            model[rv.name].tag.mrf_table = record if observed is None else record.with_ends(observed)
         if graph is not None:
             warn_of_edges(registered_node(rv), observed, name)
         return rv

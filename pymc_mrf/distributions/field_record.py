@@ -33,7 +33,7 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
 ATTRIBUTE = "pymc_mrf"
-FORMAT = 1
+FORMAT = 2
 FIELDS = (AgreementMRF, BoltzmannMachine, GaussianMRF, Ising, MixedMRF, NominalMRF, OrdinalMRF, Potts)
 IN_TIME = "KineticMRF"
 SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"
@@ -242,7 +242,7 @@ def _as_json(record: FieldRecord) -> dict[str, Any]:
         found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}
     return vars(record) | {
         "graph": found,
-        "columns": [columns.kinds, columns.n_states, _plain(columns.labels)],
+        "columns": [columns.kinds, columns.n_states, _plain(columns.labels), columns.ends],
     }
 
 
@@ -257,6 +257,12 @@ def _from_json(told: dict[str, Any]) -> FieldRecord:
         made = LaggedGraph(nodes, of_lag[1], graph["lags"], of_lag[0])
     else:
         made = PairwiseGraph(nodes, pairs)
-    kinds, n_states, labels = told["columns"]
-    columns = ColumnKinds(tuple(nodes), tuple(kinds), tuple(n_states), tuple(map(tuple, labels)))
+    kinds, n_states, labels, ends = told["columns"]
+    columns = ColumnKinds(
+        tuple(nodes),
+        tuple(kinds),
+        tuple(n_states),
+        tuple(map(tuple, labels)),
+        tuple(None if pair is None else tuple(pair) for pair in ends),
+    )
     return FieldRecord(**(told | {"graph": made, "columns": columns}))
