@@ -7,7 +7,10 @@ import numpy as np
 ASPECT = 1.3  # width over height of a network
 ALONE = (0.7, 0.4)  # room of a node without edges, in units of that of others
 MAX_STRETCH = 1.5  # of one direction, compared with the other
-LEAST_DEPTH = 0.3  # height over width of three joined nodes or more, else edges of a row hide each other
+LEAST_DEPTH = (
+    0.15  # height over width, below which joined nodes are in a row and hide edges of each other
+)
+ARC = 4.0 / 3.0 * np.pi  # of a bent row, which is then about `ASPECT` times as wide as high
 LEAST_SIZE = 0.5  # of a part in each direction, in units of the room of a node
 MAX_BESIDE = 40  # parts in a row
 GAP = 0.25, 0.14  # inches between nodes without edges, and twice as much above them
@@ -86,15 +89,16 @@ def _lying(xy: np.ndarray) -> np.ndarray:
 
 
 def _bent(xy: np.ndarray) -> np.ndarray:
-    """Bend places that are nearly in a row to an arc, on which an edge does not lie behind other nodes."""
+    """Bend places that are nearly in a row to two thirds of a circle, where edges do not lie behind nodes."""
     width, depth = np.ptp(xy, axis=0)
     if len(xy) < 3 or depth >= LEAST_DEPTH * width:
         return xy
     x, y = xy.T
-    rank = np.argsort(np.argsort(x, kind="stable"))  # bends most where nodes are dense
-    arc = (2.0 * rank / (len(x) - 1) - 1.0) ** 2
+    radius = width / ARC
+    angle = (x - x.min()) / radius - 0.5 * ARC  # as far apart along the arc as in the row
+    arc = -radius * np.cos(angle)
     turn = -1.0 if (arc - arc.mean()) @ y < 0.0 else 1.0  # as they are bent already
-    return np.column_stack([x, y + turn * LEAST_DEPTH * width * arc])
+    return np.column_stack([radius * np.sin(angle), y + turn * arc])
 
 
 def _in_rows(parts: list, places: list, sizes: list) -> np.ndarray:
