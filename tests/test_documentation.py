@@ -32,6 +32,9 @@ def saved_figures(code: list[str]) -> set[str]:
     "ignore:.* effective draws carry the rarer answer:UserWarning",
     # and too few to know whole structures
     "ignore:the draws hold:UserWarning",
+    # or to mix
+    "ignore:.*the chains have not mixed:UserWarning",
+    "ignore:.*which never switched:UserWarning",
     # data of a tutorial may have missing cells, of which PyMC says that it imputes them
     "ignore::pymc.exceptions.ImputationWarning",
 )

@@ -183,7 +183,7 @@ def _in_words(edges: xr.Dataset) -> list[str]:
     words = []
     for power, is_bound in zip(powers.tolist(), bounds.notnull().values, strict=True):
         if not is_bound:
-            words.append(f"10^{power:.1f}")
+            words.append(f"10^{round(power, 1) + 0.0:.1f}")  # of -0.04, too, 10^0.0
         elif abs(power) < 1.0:
             words.append("not known")
         else:

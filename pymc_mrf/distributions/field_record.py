@@ -33,7 +33,7 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
 ATTRIBUTE = "pymc_mrf"
-FORMAT = 1
+FORMAT = 2
 FIELDS = (AgreementMRF, BoltzmannMachine, GaussianMRF, Ising, MixedMRF, NominalMRF, OrdinalMRF, Potts)
 IN_TIME = "KineticMRF"
 SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"

@@ -325,9 +325,8 @@ def _why_not(column: Column, kind: str) -> str:
             )
         fraction = next((v for v in present if v != np.round(v)), None)
         if fraction is not None:
-            return (
-                f'numbers that are not whole, such as {fraction:g}: {MEASUREMENTS}, or say "continuous"'
-            )
+            told = f"numbers that are not whole, such as {fraction:g}"
+            return f'{told}: {MEASUREMENTS}, or give them the kind "continuous"'
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
         return "a number or text of its own in every row: drop it"
     return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
@@ -362,9 +361,11 @@ def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> st
     else:
         most = int(codes.max()) + 1
     if n_states is None and most > MAX_STATES and not column.is_categorical:
+        measured = "" if codes is None else 'give it the kind "continuous" if these are measurements, '
         return (
-            f"would have {most} states, more than {MAX_STATES}: leave it out if these are no answers, merge "
-            "answers with pymc_mrf.recode_states, or name the states, by n_states or a categorical"
+            f"would have {most} states, more than {MAX_STATES}: {measured}leave it out if these are no "
+            "answers, merge answers with pymc_mrf.recode_states, or name the states, by n_states or a "
+            "categorical"
         )
     return ""
 

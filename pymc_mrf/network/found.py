@@ -229,7 +229,7 @@ class FoundNetwork:
             known = (
                 f"of {self.field} alone: make it without field="
                 if self.groups
-                else "of one group of rows"
+                else "of one group of rows: declare groups, as network_model(table, groups=...)"
             )
             raise ValueError(f"{call} is of several groups, but this network is {known}")
         prior = {"differences": difference_inclusion, "compare": log_prior_equal}[call]
@@ -250,7 +250,7 @@ class FoundNetwork:
         """Arguments of functions that measure how much nodes matter."""
         if not self.record.has_sums:
             raise ValueError(
-                f"the {self.weight} of an {self.record.kind} are no weights, whose sums would tell how much "
+                f"the {self.weight} of the {self.record.kind} are no weights, whose sums would tell how much "
                 "a node matters: use edges"
             )
         return {"graph": self.graph, "communities": self.record.communities}

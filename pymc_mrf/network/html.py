@@ -12,8 +12,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
 th, td { padding: .2em .7em; text-align: right; border-bottom: 1px solid #ddd }
-th { text-align: left; background: #fff }
-thead th { cursor: pointer; position: sticky; top: 0 }
+th:first-child, td:first-child { text-align: left; white-space: nowrap }
+thead th { cursor: pointer; position: sticky; top: 0; background: #fff; white-space: nowrap }
 thead th[aria-sort=ascending]::after { content: " \\25B2" }
 thead th[aria-sort=descending]::after { content: " \\25BC" }
 .scroll { max-height: 40em; overflow: auto }
@@ -21,18 +21,20 @@ svg { width: min(100%, 55em); height: auto }
 .against { color: #b00020 }
 """
 
-# a click on the head of a column sorts by it, numbers as numbers; a second click turns the order round
+# a click on the head of a column sorts by it, numbers as numbers; a second click turns the order round; empty
+# cells stay last
 SCRIPT = """
 for (const head of document.querySelectorAll("table thead th")) head.onclick = () => {
   const table = head.closest("table"), rows = [...table.tBodies[0].rows], k = head.cellIndex;
   const key = row => {
     const text = row.cells[k].textContent.trim(), number = Number(text.replace("inf", "Infinity"));
-    return text === "" || Number.isNaN(number) ? text : number;
+    return Number.isNaN(number) ? text : text && number;
   };
   const less = (a, b) => typeof a === typeof b ? a < b : typeof a === "number";
   const up = head.getAttribute("aria-sort") === "descending";
   const order = (a, b) => less(a, b) ? -1 : less(b, a) ? 1 : 0;
-  rows.sort((a, b) => (up ? 1 : -1) * order(key(a), key(b)));
+  const by = (a, b) => (a === "") - (b === "") || (up ? 1 : -1) * order(a, b);
+  rows.sort((a, b) => by(key(a), key(b)));
   for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", up ? "ascending" : "descending");
   table.tBodies[0].append(...rows);

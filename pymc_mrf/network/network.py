@@ -225,6 +225,11 @@ class Network(FoundNetwork):
 
     def forecast(self, n_rows: int, *, random_seed: Any = None) -> xr.DataArray:
         """Draw the rows that come next in a field in time, as `forecast`."""
+        if not self.is_in_time:
+            raise ValueError(
+                f"forecast is of a KineticMRF, a field in time: rows of the {self.record.kind} do not depend "
+                "on each other; use predict"
+            )
         field, model = self.one_field("forecast"), self.needed_model("forecast")
         return forecast(self.idata, model, n_rows, var_name=field, random_seed=random_seed)
 
@@ -232,7 +237,8 @@ class Network(FoundNetwork):
         """Compare the data with rows that the draws predict, along every edge.
 
         Of states it is the share of rows in which the ends agree (`edge_agreement`), of tables with
-        measurements the correlation of the ends (`edge_correlation`).
+        measurements the correlation of the ends (`edge_correlation`), which edges of answers without an order
+        do not have: they are left out.
 
         Parameters
         ----------

@@ -12,7 +12,20 @@ def draw(net: Any, kind: str, options: dict[str, Any]) -> Any:
     check_option(kind, "kind", tuple(PICTURES))
     function, given = PICTURES[kind]
     module = import_module(f"pymc_mrf.plots.{MODULES.get(function, kind)}")
-    return getattr(module, function)(**(given(net) | options))
+    made = getattr(module, function)(**(given(net) | options))
+    if kind == "edges" and net.field is None:
+        _title_groups(net, made)
+    return made
+
+
+def _title_groups(net: Any, made: Any) -> None:
+    """Title networks by the labels of groups, of which names of variables are made."""
+    from pymc_mrf.plots._collection import literal
+
+    for label, name in zip(net.groups, net.weights_of_groups, strict=True):
+        title = made.get_target(name, {}).title if name in made.data else None
+        if title is not None and title.get_text():
+            title.set_text(literal(label))
 
 
 def _edges(net: Any) -> dict[str, Any]:
@@ -55,7 +68,7 @@ def _check(net: Any) -> dict[str, Any]:
 def _runs(net: Any) -> dict[str, Any]:
     if not net.is_in_time:
         raise ValueError(
-            f"runs are those of a KineticMRF, a field in time, and not of a {net.record.kind}"
+            f"runs are those of a KineticMRF, a field in time, and not of the {net.record.kind}"
         )
     model = net.needed_model('plot("runs")')
     return {"dt": net.replicated(), "var_name": net.field, "model": model}

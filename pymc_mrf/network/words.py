@@ -28,16 +28,17 @@ def claims(net: Any) -> list[str]:
     """Say what is known of the edges as a whole."""
     found = []
     table = net.edges
+    one, all_of_them = ("an arrow", "Arrows") if net.is_in_time else ("an edge", "Edges")
     if "bayes_factor" in table:
         counts = net.evidence()["evidence"].value_counts()
-        told = [f"{counts.get('for', 0)} for an edge", f"{counts.get('against', 0)} against one"]
+        told = [f"{counts.get('for', 0)} for {one}", f"{counts.get('against', 0)} against one"]
         found.append(
             f"Evidence (Bayes factors beyond 10 and 1/10): {', '.join(told)}, "
             f"{counts.get('undecided', 0)} undecided"
         )
     if "inclusion" in table:
         above = int((table["inclusion"] > 0.5).sum())
-        found.append(f"Edges more probable than one half: {above} of {len(table)}")
+        found.append(f"{all_of_them} more probable than one half: {above} of {len(table)}")
     if net.is_grouped:
         numbers = net.edge_groups.attrs["n_groups"]
         likely = max(numbers, key=numbers.get)

@@ -11,6 +11,7 @@ CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
 POINTS = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": ""}
 INTERVALS = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8}
 
+OF_COLLECTION = ("cols", "col_wrap", "figure_kwargs", "aes")  # what `PlotCollection.wrap` takes of users
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
 
 
@@ -61,7 +62,8 @@ class Plot:
     Raises
     ------
     TypeError, ValueError
-        If `visuals` is no mapping of keyword arguments or names something else, or for another backend.
+        If `visuals` is no mapping of keyword arguments or names something else, or for another backend; of
+        `open`, if `pc_kwargs` has what is no argument.
     ImportError
         If the backend is not installed.
     """
@@ -78,7 +80,7 @@ class Plot:
     ) -> None:
         self._visuals = _checked_visuals(visuals, names)
         self.backend = _any_backend(backend) if any_backend else _matplotlib(backend, function)
-        self.pc_kwargs = pc_kwargs
+        self._function, self.pc_kwargs = function, pc_kwargs
         self.pc: Any = None
 
     def open(
@@ -98,6 +100,12 @@ class Plot:
         if by_chain:
             options = {"color": list(CATEGORICAL), **options}
             options["aes"] = {"color": ["chain"], **options.get("aes", {})}
+        unknown = [name for name in options if name not in {*OF_COLLECTION, *options.get("aes", {})}]
+        if unknown:
+            raise TypeError(
+                f"{self._function} has no argument {', '.join(map(repr, unknown))}: its documentation lists "
+                "them; a property, such as color, needs aes to map it"
+            )
         self.pc = PlotCollection.wrap(data, backend=self.backend, **options)
         return self.pc
 

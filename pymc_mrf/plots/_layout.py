@@ -7,6 +7,10 @@ import numpy as np
 ASPECT = 1.3  # width over height of a network
 ALONE = (0.7, 0.4)  # room of a node without edges, in units of that of others
 MAX_STRETCH = 1.5  # of one direction, compared with the other
+LEAST_DEPTH = (
+    0.15  # height over width, below which joined nodes are in a row and hide edges of each other
+)
+ARC = 4.0 / 3.0 * np.pi  # of a bent row, which is then about `ASPECT` times as wide as high
 LEAST_SIZE = 0.5  # of a part in each direction, in units of the room of a node
 MAX_BESIDE = 40  # parts in a row
 GAP = 0.25, 0.14  # inches between nodes without edges, and twice as much above them
@@ -35,7 +39,7 @@ def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.nd
             sizes.append(ALONE)
             continue
         layout = nx.kamada_kawai_layout(net.subgraph(part))
-        inside = _lying(np.array([layout[i] for i in part]))
+        inside = _bent(_lying(np.array([layout[i] for i in part])))
         extent = np.ptp(inside, axis=0)
         aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
         size = np.sqrt([len(part) * aspect, len(part) / aspect])
@@ -82,6 +86,19 @@ def _lying(xy: np.ndarray) -> np.ndarray:
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # the same on every machine
     return centred @ axes
+
+
+def _bent(xy: np.ndarray) -> np.ndarray:
+    """Bend places that are nearly in a row to two thirds of a circle, where edges do not lie behind nodes."""
+    width, depth = np.ptp(xy, axis=0)
+    if len(xy) < 3 or depth >= LEAST_DEPTH * width:
+        return xy
+    x, y = xy.T
+    radius = width / ARC
+    angle = (x - x.min()) / radius - 0.5 * ARC  # as far apart along the arc as in the row
+    arc = -radius * np.cos(angle)
+    turn = -1.0 if (arc - arc.mean()) @ y < 0.0 else 1.0  # as they are bent already
+    return np.column_stack([radius * np.sin(angle), y + turn * arc])
 
 
 def _in_rows(parts: list, places: list, sizes: list) -> np.ndarray:

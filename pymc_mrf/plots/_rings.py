@@ -96,7 +96,7 @@ class Rings(Artist):
             return
         gc = renderer.new_gc()
         gc.set_foreground(self._color, isRGBA=True)
-        gc.set_linewidth(renderer.points_to_pixels(self._width))
+        gc.set_linewidth(self._width)  # in points, which renderers make pixels
         gc.set_capstyle("butt")
         for text, share in zip(self._texts, self.shares, strict=True):
             if share > 0.0:

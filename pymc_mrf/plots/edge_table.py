@@ -83,7 +83,8 @@ def plot_edge_table(
     own = tables.where(present)
     mean, sd = own.mean(SAMPLE_DIMS), own.std(SAMPLE_DIMS)
     own_names = [
-        tables[dim].values if dim in tables.coords else range(n) for dim, n in mean.sizes.items()
+        tables[dim].values if dim in tables.coords else range(n) if n > 1 else [""]  # of one number
+        for dim, n in mean.sizes.items()
     ]
     labels = [_labels(state_labels, end, own) for end, own in zip(edge, own_names, strict=True)]
     n_rows, n_columns = mean.shape

@@ -155,7 +155,8 @@ def test_more_than_20_states_are_named():
     ):
         assert model.coords["state"] == tuple(sorted(set(letters)))
     codes = pd.DataFrame({"a": np.arange(63) % 21, "b": np.arange(63) // 3})
-    with pytest.raises(ValueError, match=remedy):
+    measured = 'than 20: give it the kind "continuous" if these are measurements, leave it out'
+    with pytest.raises(ValueError, match=measured):
         pmrf.network_model(codes)
     assert pmrf.network_model(codes, n_states=21, likelihood="pseudo").coords["state"] == tuple(
         range(1, 21)

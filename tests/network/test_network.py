@@ -120,6 +120,8 @@ def test_tables_of_parameters(mixed):
     xr.testing.assert_equal(mixed.values, strength.rename("weight"))
     table = pmrf.edge_table(mixed.idata, "weight", ("n & m", "µs"), **of)
     same(mixed.table("n & m", "µs"), table)
+    axes = mixed.plot("table", edge=("n & m", "µs")).viz["figure"].item().axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [""]  # a measurement has no states
     assert mixed.evidence().loc[mixed.edges.index, "bayes_factor"].tolist() == (
         mixed.edges["bayes_factor"].tolist()
     )
@@ -133,7 +135,7 @@ def test_arrows(arrows):
     graph = pmrf.graphs.lagged(list("abc"))
     expected = pmrf.summarize_edges(arrows.idata, "weight", graph=graph, model=arrows.model)
     same(arrows.edges, expected)
-    assert "arrows" in str(arrows)
+    assert all(words in str(arrows) for words in (" for an arrow, ", "Arrows more probable than"))
     same(arrows.forecast(2, random_seed=3), pmrf.forecast(arrows.idata, arrows.model, 2, random_seed=3))
     assert len(arrows.check(n_draws=4)) == 9
     made = arrows.to_networkx(0.0)
@@ -154,7 +156,7 @@ def test_groups_of_edges(edge_groups):
     assert edge_groups.to_networkx().number_of_edges() == 4
     with pytest.raises(ValueError, match="evidence is of edges that may be absent"):
         edge_groups.evidence()
-    with pytest.raises(ValueError, match="the theta of an AgreementMRF are no weights"):
+    with pytest.raises(ValueError, match="the theta of the AgreementMRF are no weights"):
         edge_groups.nodes  # noqa: B018
 
 
@@ -163,8 +165,9 @@ def test_what_does_not_apply_is_refused(items):
         (lambda: items.edge_groups, "edge_groups are of a DirichletProcess, which weight has not"),
         (
             lambda: items.compare(),
-            "compare is of several groups, but this network is of one group of rows",
+            "compare is of several groups, .* one group of rows: declare groups, as network_model",
         ),
+        (lambda: items.forecast(2), "forecast is of a KineticMRF, .* the OrdinalMRF do not depend"),
         (lambda: items.communities(), "the model has no EdgeCommunities: declare it with communities="),
         (lambda: items.table("a b", "c--d"), "OrdinalMRF has one number, and no table"),
         (lambda: items.plot("runs"), "runs are those of a KineticMRF"),
@@ -203,7 +206,17 @@ def test_pictures_of_groups_of_edges(edge_groups, kind):
 
 
 def test_a_picture_of_groups_has_a_network_for_each(groups):
-    assert len(groups.plot().viz["figure"].item().axes) == 3
+    pictures = groups.plot()
+    assert len(pictures.viz["figure"].item().axes) == 3
+    titles = [pictures.get_target(name, {}).get_title() for name in groups.weights_of_groups]
+    assert titles == groups.groups == ["x<1", "y z", "é"]
+    untitled = groups.plot(visuals={"title": False})
+    assert untitled.get_target(groups.weights_of_groups[0], {}).get_title() == ""
+
+
+def test_an_argument_that_a_picture_does_not_have_is_refused(items):
+    with pytest.raises(TypeError, match="plot_edges has no argument 'min_inclusoin'"):
+        items.plot(min_inclusoin=0.5)
 
 
 def test_text_says_what_is_known_and_whether_to_trust_it(items):

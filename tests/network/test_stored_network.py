@@ -109,6 +109,16 @@ def test_zarr_keeps_the_record_too(tmp_path):
         again.predict(table[:4].replace(1, 2))
 
 
+def test_codes_of_missing_values_are_refused_in_new_rows(tmp_path):
+    table = models.mixed_table()
+    net, again = stored(models.quietly(models.mixed_model, table), tmp_path / "run.nc")
+    assert again.kinds.ends == net.kinds.ends and again.kinds.ends[0] is None
+    new = table.iloc[:2].assign(**{"age--d": [4e4, -999.0]})
+    for one in (net, again):
+        with pytest.raises(ValueError, match="column 'age--d' has the value -999 in 1 rows"):
+            one.predict(new)
+
+
 def test_runs_of_the_package_keep_the_record(tmp_path):
     pytest.importorskip("zarr")
     table = pd.DataFrame(models.codes(60, 2, 3), columns=["a", "b", "c"])
@@ -136,7 +146,7 @@ def test_what_the_record_lacks_is_asked_for_by_name(tmp_path):
 def test_a_record_of_another_version_is_refused(tmp_path):
     table = pd.DataFrame(models.codes(60, 2, 3), columns=["a", "b", "c"])
     net, _ = stored(pmrf.network_model(table), tmp_path / "run.nc")
-    net.idata.attrs["pymc_mrf"] = net.idata.attrs["pymc_mrf"].replace('"format": 1', '"format": 0')
+    net.idata.attrs["pymc_mrf"] = net.idata.attrs["pymc_mrf"].replace('"format": 2', '"format": 0')
     with pytest.raises(ValueError, match="record of format 0, which another version of pymc_mrf wrote"):
         pmrf.Network(net.idata)
     assert len(pmrf.Network(net.idata, net.model).edges) == 3

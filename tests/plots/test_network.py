@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots._layout import separate
+from pymc_mrf.plots._layout import packed_layout, separate
 from pymc_mrf.plots.groups import plot_groups
 from tests.analysis.posteriors import as_posterior
 
@@ -90,3 +90,12 @@ def test_bad_input_is_named(tree):
         plot_groups(tree, graph=GRAPH, backend="plotly")
     with pytest.raises(TypeError, match=r"networkx\.Graph"):
         plot_groups(tree, graph=[(0, 1)])
+
+
+@pytest.mark.parametrize("lengths", [[1.0, 1.0, 1.0], [3.0, 1.0, 0.5]])
+def test_no_edge_lies_behind_a_node_of_a_row(lengths):
+    xy = packed_layout(4, np.array([(0, 1), (1, 2), (2, 3)]), np.array(lengths))
+    for i, j, k in ((0, 1, 2), (1, 2, 3), (0, 1, 3), (0, 2, 3)):
+        along, away = xy[k] - xy[i], xy[j] - xy[i]
+        distance = abs(along[0] * away[1] - along[1] * away[0]) / np.hypot(*along)
+        assert distance > 0.05 * np.ptp(xy[:, 0])

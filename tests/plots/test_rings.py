@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 import pymc_mrf as pmrf
 from pymc_mrf.plots._layout import network_layout
-from pymc_mrf.plots._rings import node_shares, part_of_outline
+from pymc_mrf.plots._rings import Rings, node_shares, part_of_outline
 from tests.analysis.posteriors import as_posterior
 
 GRAPH = pmrf.graphs.complete(["age", "mood", "party"])
@@ -45,6 +47,18 @@ def test_rings_and_their_legend(tmp_path):
     rings.set_visible(False)
     figure.canvas.draw()
     assert (np.asarray(figure.canvas.buffer_rgba()) != with_rings).any()
+
+
+@pytest.mark.parametrize("dpi", [72, 288])
+def test_rings_are_as_wide_as_they_say(dpi):
+    figure = Figure(figsize=(2, 1), dpi=dpi)
+    text = figure.text(0.5, 0.5, "label", ha="center", va="center", fontsize=30, bbox={"fc": "w"})
+    figure.add_artist(Rings([text], np.ones(1), color="red", linewidth=5.0, zorder=9))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    pixels = np.asarray(canvas.buffer_rgba())[:, dpi]  # through the middle, from top to bottom
+    is_red = (pixels[:, 0] > 200) & (pixels[:, 1:3].max(axis=1) < 55)
+    assert is_red.sum() == pytest.approx(2 * 5.0 * dpi / 72, abs=4)
 
 
 def test_shares_are_means_of_draws_of_both_kinds_of_nodes():
