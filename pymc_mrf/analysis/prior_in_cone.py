@@ -41,6 +41,11 @@ class ConePrior(NamedTuple):
         return self.presence.mean(axis=(0, 1))
 
     @property
+    def is_cut(self) -> np.ndarray:
+        """Whether each entry (r,) is between measurements, and cut to the cone."""
+        return ~np.isnan(self.draws).any(axis=(0, 1))
+
+    @property
     def error(self) -> float:
         """Monte-Carlo error of the log odds of these, root mean square over all entries."""
         p = self.inclusion
@@ -99,13 +104,14 @@ def cone_prior(model: Any, rv: Any) -> ConePrior:
     """Find the prior of a `SpikeAndSlab` that is the weight of Gaussian fields, or of a mixed one.
 
     By simulation with a fixed seed, of as many draws as the log odds of the edges need for an error of
-    `ENOUGH`, or `MOST_DRAWS` per chain. It is remembered by the prior itself, whatever model has it: a model
-    that has been changed, or whose data of the prior have, has another one.
+    `ENOUGH`, or `MOST_DRAWS` per chain. All vectors of the fields are drawn together. It is remembered by the
+    prior itself, whatever model has it: a model that has been changed, or whose data of the prior have, has
+    another one.
 
     Raises
     ------
     ValueError
-        As `prior_in_cone`, or if the weights of a mixed field are another expression of `rv`.
+        As `prior_in_cone`; or of a mixed field if its fields have other edges, or communities.
 
     Warns
     -----
@@ -121,23 +127,26 @@ def cone_prior(model: Any, rv: Any) -> ConePrior:
     draws = DRAWS
     while True:
         found, presence = walk.draw(draws, CHAINS, SEED)
-        result = ConePrior(presence[rv.name], found[rv.name])
-        if draws >= MOST_DRAWS or result.error <= ENOUGH:
+        results = {name: ConePrior(shares, found[name]) for name, shares in presence.items()}
+        # of all vectors, whose draws belong together: some functions ask whether any of several is zero
+        error = max(result.error for result in results.values())
+        if draws >= MOST_DRAWS or error <= ENOUGH:
             break
         draws *= 2
-    if result.error > WORTH_TELLING:
+    if error > WORTH_TELLING:
         warn_user(
-            f"the prior probabilities of the edges of {rv.name}, of which the precision must be positive "
-            "definite, are those of a simulation, and their log odds have a Monte-Carlo error of "
-            f"{result.error:.2f}: Bayes factors are as uncertain; a narrower slab makes them "
-            "sure"
+            f"the prior probabilities of the edges of {', '.join(results)}, of which the precision must be "
+            "positive definite, are those of a simulation, and their log odds have a Monte-Carlo error of "
+            f"{error:.2f}: Bayes factors are as uncertain; a narrower slab makes them sure"
         )
-    if part is not None:
-        result = part.spread(result, found, rv)
-    _found[key] = result
-    while len(_found) > KEPT:
+    for name, result in results.items():
+        own = model[name]
+        _found[_digest_of_prior(model, own)] = (
+            result if part is None else part.spread(result, found, own)
+        )
+    while len(_found) > max(KEPT, len(results)):
         _found.popitem(last=False)
-    return result
+    return _found[key]
 
 
 def _digest_of_prior(model: Any, rv: Any) -> str:
@@ -299,7 +308,7 @@ def _free_diagonals(nodes: list, model: Any) -> list:
 
 
 class MeasuredPart(NamedTuple):
-    """The measurements of a mixed field by themselves: a model of their prior alone.
+    """The measurements of mixed fields by themselves: a model of their prior alone.
 
     Given what their priors depend on, edges that end in an answer are independent of those between
     measurements, and the cone does not cut them.
@@ -309,14 +318,14 @@ class MeasuredPart(NamedTuple):
     model : pymc.Model
         With copies of all variables on which the prior depends.
     entries : (m,) int64 array
-        Entries of the weights of the mixed field that are between measurements.
-    p : TensorVariable
-        Probabilities of all entries, in terms of the variables of `model`.
+        Entries of the weights of the mixed fields that are between measurements.
+    p : dict
+        Probabilities of all entries of each vector, in terms of the variables of `model`, by its name.
     """
 
     model: Any
     entries: np.ndarray
-    p: Any
+    p: dict[str, Any]
 
     @classmethod
     def of(cls, model: Any, rv: Any) -> "MeasuredPart | None":
@@ -325,7 +334,7 @@ class MeasuredPart(NamedTuple):
         Raises
         ------
         ValueError
-            If `rv` feeds other fields beside the mixed one, or is a part of its weights only, or its prior
+            If `rv` feeds Gaussian fields beside mixed ones, or mixed ones of other edges, or the prior
             depends on communities.
         """
         import pymc as pm
@@ -336,53 +345,70 @@ class MeasuredPart(NamedTuple):
         from pymc_mrf.distributions.gaussian import GaussianMRF
         from pymc_mrf.distributions.mixed_rv import MixedFieldRV
         from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-        from pymc_mrf.distributions.symbolic_tables import strip_views
         from pymc_mrf.graph.structure import PairwiseGraph
         from pymc_mrf.steps.hyper.community_gibbs import is_communities
 
         nodes = _cone_nodes(rv, model)
         if not any(isinstance(node.op, MixedFieldRV) for node in nodes):
             return None
-        weight, diagonal = of_cone(nodes[0])
-        if len(nodes) > 1 or strip_views(weight) is not rv:
+        vectors = [one for one in _sparse(model) if set(_cone_nodes(one, model)) & set(nodes)]
+        layouts = [node.op.layout for node in nodes if isinstance(node.op, MixedFieldRV)]
+        is_common = len(layouts) == len(nodes) and all(
+            np.array_equal(one.pairs, layouts[0].pairs) and np.array_equal(one.kind, layouts[0].kind)
+            for one in layouts
+        )
+        fed = {frozenset(_cone_nodes(one, model)) for one in vectors}
+        if (
+            not is_common
+            or len(fed) > 1
+            or any(one.owner.op.n != len(layouts[0].kind) for one in vectors)
+        ):
             raise ValueError(
-                f"{rv.name} is a part of the weights of a MixedMRF with edges between measurements, whose "
-                "prior probability within the cone is found where it is all of them"
+                f"{rv.name} is the weight of a MixedMRF with edges between measurements and of other fields, "
+                "or a part of it, and its prior probability within the cone is found where all its fields "
+                "have the same edges and are sums of the same vectors"
             )
-        needed = set(ancestors([diagonal, *rv.owner.inputs]))
+        needed = set(
+            ancestors([*(of_cone(n)[1] for n in nodes), *(v for o in vectors for v in o.owner.inputs)])
+        )
         if any(is_communities(other) for other in model.free_RVs if other in needed):
             raise ValueError(
                 f"the prior of {rv.name} depends on communities, and it is the weight of a MixedMRF with "
                 "edges between measurements: their prior probability within the cone is not found there"
             )
-        layout, op = nodes[0].op.layout, rv.owner.op
+        layout = layouts[0]
         entries = np.flatnonzero(layout.kind == 2)
         ends = layout.ends[entries] - len(layout.cards)
         graph = PairwiseGraph(range(layout.n_measured), ends.tolist())
         copies: dict = {}
+        probabilities: dict[str, Any] = {}
         with pm.Model(coords=model.coords) as part:
             for other in model.free_RVs:
-                if other in needed and other is not rv:
+                if other in needed and other not in vectors:
                     inputs = graph_replace(list(other.owner.inputs), copies, strict=False)
                     copy = other.owner.clone_with_new_inputs(inputs).outputs[other.index]
                     transform = model.rvs_to_transforms[other]
                     copies[other] = part.register_rv(copy, other.name, default_transform=transform)
-            _, p, *parameters = op.shape_and_arguments(rv.owner.inputs)
-            block = layout.edge if op.blocks else np.arange(op.n)
-            whole = [p[block], diagonal, *parameters]
-            p, diagonal, *parameters = graph_replace(whole, copies, strict=False)
-            slab = op.scalar.at(*parameters)
-            own = SpikeAndSlab(rv.name, p[entries], slab, shape=len(entries))
-            GaussianMRF(
-                "x", own, diagonal, graph=graph, observed=np.eye(max(2, graph.n_nodes), graph.n_nodes)
-            )
-        return cls(part, entries, pt.as_tensor(p))
+            whole = {}
+            for one in vectors:
+                op = one.owner.op
+                _, p, *parameters = op.shape_and_arguments(one.owner.inputs)
+                block = layout.edge if op.blocks else np.arange(op.n)
+                p, *parameters = graph_replace([p[block], *parameters], copies, strict=False)
+                own = SpikeAndSlab(one.name, p[entries], op.scalar.at(*parameters), shape=len(entries))
+                probabilities[one.name] = pt.as_tensor(p)
+                whole[one] = pt.zeros(op.n)[entries].set(own)
+            for k, node in enumerate(nodes):
+                weight, diagonal = graph_replace(list(of_cone(node)), {**copies, **whole}, strict=False)
+                rows = np.eye(max(2, graph.n_nodes), graph.n_nodes)
+                GaussianMRF(f"x_{k}", weight[..., entries], diagonal, graph=graph, observed=rows)
+        return cls(part, entries, probabilities)
 
     def spread(self, found: ConePrior, draws: dict[str, np.ndarray], rv: Any) -> ConePrior:
         """Put presence and draws of the entries between measurements among those of all."""
         from pymc_mrf.steps.common.point_inputs import PointFunction
 
-        read, names = PointFunction([self.p], self.model), self.model.rvs_to_values
+        read, names = PointFunction([self.p[rv.name]], self.model), self.model.rvs_to_values
         points = {names[v].name: draws[v.name] for v in self.model.free_RVs if v.name in draws}
         shape = found.presence.shape[:2]
         if read.names:

@@ -179,12 +179,15 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
 def _present_in_cone(differences: list, model: Any) -> np.ndarray:
     """Whether any of several `SpikeAndSlab` within one cone is not zero, (chain, draw, r).
 
-    Of one of them its probability given all else, which varies less.
+    Of one of them its probability given all else, which varies less, and so of entries that the cone does not
+    cut, which are independent given that.
     """
     found = [cone_prior(model, rv) for rv in differences]
     if len(found) == 1:
         return found[0].presence
-    return np.any([one.draws != 0.0 for one in found], axis=0).astype(np.float64)
+    drawn = np.any([one.draws != 0.0 for one in found], axis=0)
+    independent = 1.0 - np.prod([1.0 - one.presence for one in found], axis=0)
+    return np.where(found[0].is_cut, drawn, independent)
 
 
 def log_prior_equal(model: Any, names: list[str]) -> float:
@@ -222,18 +225,26 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
 
 
 def _log_equal_in_cone(differences: list, model: Any, names: list[str]) -> float:
-    """Log of the share of draws within the cone of which all `SpikeAndSlab` are zero."""
-    equal = ~np.any([cone_prior(model, rv).draws.any(axis=-1) for rv in differences], axis=0)
+    """Log of the share of draws within the cone of which all `SpikeAndSlab` are zero.
+
+    Entries that the cone does not cut are zero with their probability in each draw.
+    """
+    found = [cone_prior(model, rv) for rv in differences]
+    cut = found[0].is_cut
+    equal = ~np.any([one.draws[..., cut].any(axis=-1) for one in found], axis=0)
     if equal.sum() < FEWEST:
         raise ValueError(
             f"the prior probability that {' and '.join(names)} are equal is too small for its simulation: "
             f"{int(equal.sum())} of {equal.size} draws within the cone are. Give prior_equal, or declare "
             "differences with a smaller prior probability"
         )
-    mean = float(equal.mean())
-    error = float(errors_of_means(equal[..., None])[0]) / mean
-    _tell_error(mean, error, equal.size, names)
-    return float(np.log(mean))
+    log_others = sum(np.log1p(-one.presence[..., ~cut]).sum(axis=-1) for one in found)
+    largest = float(np.max(log_others))
+    shares = equal * np.exp(log_others - largest)
+    mean = float(shares.mean())
+    error = float(errors_of_means(shares[..., None])[0]) / mean
+    _tell_error(mean * np.exp(largest), error, equal.size, names)
+    return float(np.log(mean) + largest)
 
 
 def _tell_error(mean: float, error: float, n: int, names: list[str]) -> None:

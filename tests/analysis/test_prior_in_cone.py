@@ -9,6 +9,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.prior_in_cone import cone_prior
+from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -126,6 +127,52 @@ def test_measurements_of_a_mixed_table():
     is_measured = np.array(["d" not in label.split("--") for label in graph.edge_labels])
     np.testing.assert_allclose(found[is_measured], expected, atol=0.02)
     np.testing.assert_allclose(found[~is_measured], 0.4)
+
+
+def test_groups_of_a_mixed_table():
+    """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut."""
+    rng = np.random.default_rng(6)
+    table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(d=np.arange(12) % 2)
+    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    graph, labels = pmrf.graphs.complete(kinds.names), list("ABC")
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        options = {"blocks": kinds.block_sizes(graph), "dims": "entry"}
+        w = pmrf.SpikeAndSlab("weight", 0.4, pm.Normal.dist(0, 1), **options)
+        of_group = pmrf.group_weights(w, labels, 0.5, pm.Normal.dist(0, 1))
+        for label in labels:
+            own = {"graph": graph, "kinds": kinds, "observed": table}
+            pmrf.MixedMRF(f"x_{label}", of_group[label], 0.0, np.ones(2), **own)
+    n = 400_000
+    present, each = rng.normal(size=n) * (rng.random(n) < 0.4), 1.0 - 0.5**0.5
+    differences = rng.normal(size=(3, n)) * (rng.random((3, n)) < each)
+    contrasts = model["weight_contrasts"].get_value()
+    kept = (np.abs(present + contrasts @ differences) < 1.0).all(axis=0)
+    apart = np.flatnonzero(contrasts[0] != contrasts[2])
+    differ = (differences[apart][:, kept] != 0.0).any(axis=0).mean()
+    names = ["weight_A", "weight_C"]
+    is_measured = np.array([label == "a--b" for label in graph.edge_labels])
+    found = difference_inclusion(model, names).mean(axis=0)
+    np.testing.assert_allclose(found[is_measured], differ, atol=0.02)
+    assert differ < 0.45  # without the cone it is .5, as it is of answers
+    np.testing.assert_allclose(found[~is_measured], 0.5)
+    equal = np.exp(log_prior_equal(model, names))
+    np.testing.assert_allclose(equal, 0.25 * (1.0 - differ), atol=0.01)
+    prior = cone_prior(model, model["weight"]).inclusion
+    np.testing.assert_allclose(prior[is_measured], (present[kept] != 0.0).mean(), atol=0.02)
+    np.testing.assert_allclose(prior[~is_measured], 0.4)
+
+
+def test_mixed_fields_of_other_edges_are_refused():
+    table = pd.DataFrame(X[:, :2], columns=list("ab")).assign(d=np.arange(20) % 2)
+    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    graph = pmrf.graphs.complete(kinds.names)
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 1), blocks=kinds.block_sizes(graph), shape=3)
+        pmrf.MixedMRF("x", w, 0.0, np.ones(2), graph=graph, kinds=kinds, observed=table)
+        part = pmrf.graphs.complete(["a", "b"])
+        pmrf.GaussianMRF("y", w[:1], 1.0, graph=part, observed=table[["a", "b"]])
+    with pytest.raises(ValueError, match=r"w is the weight of a MixedMRF .* and of other fields"):
+        cone_prior(model, model["w"])
 
 
 def test_refusals():
