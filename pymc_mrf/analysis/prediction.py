@@ -67,8 +67,9 @@ def predict_nodes(
     ------
     TypeError, ValueError
         If the model has no such field or `idata` not its parameters, data are not states of the field, or no
-        measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), or
-        covariates are no ``pm.Data`` behind the parameters, or have other rows than the data.
+        measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), a draw has
+        a precision of the measurements that is not positive definite, or covariates are no ``pm.Data`` behind
+        the parameters, or have other rows than the data.
 
     See Also
     --------
