@@ -412,7 +412,7 @@ def _read_again(run: Run, read: Callable[[Path], Any]) -> Any:
         again = replace(run, idata=read(Path(folder)))
         return {
             "predictions": _in_units(run, _predicted(again)),
-            "presence": pmrf.edge_density(again.idata, "weight"),
+            "presence": again.idata.posterior["weight"] != 0.0,
         }
 
 
@@ -558,7 +558,10 @@ def normal(value: Any, run: Run) -> list:
             for name in ("node", "edge")
             if name in value.coords
         ]
-        return [np.asarray(value), *own, *rest]
+        drawn = np.asarray(value)
+        if drawn.dtype.kind in "OU":  # states as the table writes them
+            drawn = np.array([str(label(state)) for state in drawn.flat]).reshape(drawn.shape)
+        return [drawn, *own, *rest]
     if isinstance(value, xr.Dataset):
         return [part for name in sorted(value) for part in [name, *normal(value[name], run)]]
     if isinstance(value, pd.DataFrame):

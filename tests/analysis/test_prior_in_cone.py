@@ -204,6 +204,28 @@ def test_other_priors_of_groups_of_a_mixed_table():
         pmrf.prior_sensitivity(idata, "weight", **options | {"model": beta})
 
 
+@pytest.mark.parametrize("has_communities", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_random_probabilities_of_a_mixed_table(has_communities):
+    """Of a slab that the cone does not cut all edges have the prior mean of their probability."""
+    table = pd.DataFrame(X[:, :2], columns=list("ab")).assign(d=np.arange(20) % 2)
+    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    graph = pmrf.graphs.complete(kinds.names)
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        p = pm.Beta("p", 4, 2)
+        if has_communities:
+            same = pmrf.same_community(pmrf.EdgeCommunities("z", dims="node"), graph)
+            p = pm.math.switch(same, p, pm.Beta("p_between", 1, 9))
+        w = pmrf.SpikeAndSlab(
+            "w", p, pm.Normal.dist(0, 0.01), blocks=kinds.block_sizes(graph), dims="entry"
+        )
+        pmrf.MixedMRF("x", w, 0.0, np.ones(2), graph=graph, kinds=kinds, observed=table)
+    found = cone_prior(model, w).inclusion
+    expected = (pm.draw(w, draws=20_000, random_seed=1) != 0.0).mean(axis=0)
+    np.testing.assert_allclose(found, expected, atol=0.04)
+    with pytest.raises(ValueError, match=r"w: the weight of a MixedMRF, which .* if they are given"):
+        pmrf.prior_in_cone(model)
+
+
 def test_mixed_fields_of_other_edges_are_refused():
     table = pd.DataFrame(X[:, :2], columns=list("ab")).assign(d=np.arange(20) % 2)
     kinds = pmrf.column_kinds(table, {"d": "ordinal"})
