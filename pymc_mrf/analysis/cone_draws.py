@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import values_at_draws
+from pymc_mrf.analysis._posterior import check_model, values_at_draws
 from pymc_mrf.analysis.findings import AGAINST, Finding
 from pymc_mrf.checks import warn_user
 
@@ -54,6 +54,7 @@ def warn_of_cone(idata: xr.DataTree, model: Any, group: str) -> None:
     model = pm.Model.get_context(error_if_none=False) if model is None else model
     if model is None or group != "posterior":
         return
+    check_model(model)
     for finding in cone_findings(idata, model, group):
         warn_user(f"{finding.subject}: {finding.text}: {finding.remedy}")
 
