@@ -57,7 +57,8 @@ def diagnose(
         ``log_likelihood`` group holds numbers of fields with another likelihood than ``"exact"``, which are
         no log probabilities (they are NaN, but for models that `pymc.observe` and its like make), and whether
         a step moved each `SpikeAndSlab` that can. So are residuals of measurements given all else, which are
-        to be normal (`pymc_mrf.analysis.normality`).
+        to be normal (`pymc_mrf.analysis.normality`), and draws whose precision of measurements is not
+        positive definite are counted: chains under continuous priors may start at such ones.
         If no model is given, a note says so, unless neither the data nor the variables look like those of a
         field.
     var_names : str or sequence of str, optional

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, in_parts, sampled_vector
+from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
@@ -115,7 +116,8 @@ def summarize_edges(
     Warns
     -----
     UserWarning
-        As in `edge_inclusion`.
+        As in `edge_inclusion`; or, of a model with measurements, if draws have a precision of these that is
+        not positive definite, as those of chains under continuous priors that had too little tuning.
 
     Examples
     --------
@@ -133,6 +135,7 @@ def summarize_edges(
         raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
     var_name, graph, n_states = known_edges("summarize_edges", model, var_name, graph, n_states)
     graph = as_directed_or_not(graph)
+    warn_of_cone(idata, model, group)
     if n_states is None:
         values = edge_values(idata, var_name, graph, group)
         edges = edge_inclusion(

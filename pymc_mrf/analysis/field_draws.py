@@ -10,6 +10,7 @@ from scipy.special import softmax
 from pymc_mrf.analysis._posterior import check_tree
 from pymc_mrf.analysis.cells import PredictedRows, read_cells, state_coords
 from pymc_mrf.analysis.conditional_probabilities import MAX_STATES, Conditionals
+from pymc_mrf.analysis.cone_draws import check_precision
 from pymc_mrf.analysis.covariates import Covariates
 from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
@@ -141,6 +142,13 @@ class FieldDraws:
     def _check(self, rows: PredictedRows) -> None:
         """Refuse rows of which too much is missing."""
 
+    def _inside(self, precision: np.ndarray, k: int) -> np.ndarray:
+        """Precisions (..., c, c) of draw k, refused where they are not positive definite."""
+        chain, draw = divmod(k, self.shape[1])
+        labels = [self.coords[name].values[i] for name, i in (("chain", chain), ("draw", draw))]
+        check_precision(precision, self._name, f"draw {labels[1]} of chain {labels[0]}")
+        return precision
+
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
         """Yield what each draw says of all cells."""
         raise NotImplementedError
@@ -199,9 +207,9 @@ class NormalDraws(FieldDraws):
         masks, pattern = np.unique(np.isnan(x), axis=0, return_inverse=True)
         groups = [(np.flatnonzero(pattern == k), mask) for k, mask in enumerate(masks)]
         d = x.shape[1]
-        for K, mu in self.draws:
+        for k, (K, mu) in enumerate(self.draws):
             mean, variance = np.empty((2, *x.shape))
-            K, centre = K.reshape(-1, d, d), np.broadcast_to(mu, x.shape)
+            K, centre = self._inside(K.reshape(-1, d, d), k), np.broadcast_to(mu, x.shape)
             for alike, is_missing in groups:
                 seen, gone = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
                 own = K[alike] if len(K) > 1 else K  # of each row, or of all
@@ -245,11 +253,11 @@ class MixedDraws(FieldDraws):
         spread = np.zeros((Q, a, K))
         spread[np.arange(Q), layout.owner] = layout.features
         possible = np.where(np.arange(K) < layout.cards[:, None], 0.0, -np.inf)
-        for form, bias, mean in self.draws:
+        for k, (form, bias, mean) in enumerate(self.draws):
+            diagonal = np.diag(self._inside(-form[Q:, Q:], k))
             z = features_of_rows(layout, rows.states, (rows.measured - mean) / scale)
             local = z @ form
             scores = np.tensordot(local[:, :Q], spread, axes=1) + bias + possible
-            diagonal = -np.diag(form)[Q:]
             others = local[:, Q:] + diagonal * z[:, Q:]
             variance = np.broadcast_to(scale**2 / diagonal, rows.measured.shape)
             yield Prediction(softmax(scores, axis=2), mean + scale * others / diagonal, variance)

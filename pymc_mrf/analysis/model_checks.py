@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_model
+from pymc_mrf.analysis.cone_draws import cone_findings
 from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
 from pymc_mrf.analysis.normality import normality_findings
@@ -25,6 +26,7 @@ def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """
     check_model(model)
     checks = (
+        cone_findings,
         pseudo_likelihood_findings,
         path_findings,
         sample_findings,

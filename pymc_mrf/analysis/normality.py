@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import values_at_draws
+from pymc_mrf.analysis.cone_draws import fields_of_measurements
 from pymc_mrf.analysis.findings import FOR, NOTE, Finding
 
 MOST_DRAWS = 100  # of which the mean of the parameters is taken
@@ -30,17 +31,8 @@ def normality_findings(idata: xr.DataTree, model: Any, group: str) -> list[Findi
 
     At the posterior mean of the parameters, in the complete rows; of fields whose rows are alike in them.
     """
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.distributions.parents import field_node
-
-    nodes: dict = {}  # both parts of a field with missing cells lead to its node
-    for rv in model.observed_RVs:
-        node = field_node(rv)
-        if node is not None and isinstance(node.op, GaussianFieldRV | MixedFieldRV):
-            nodes.setdefault(node, str(rv.name).removesuffix("_observed"))
     found = []
-    for node, name in nodes.items():
+    for node, name in fields_of_measurements(model).items():
         told = standardised_residuals(node, idata, model, group)
         if told is not None:
             labels, columns, residuals = told

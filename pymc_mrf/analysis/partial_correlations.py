@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable, sampled_vector
+from pymc_mrf.analysis.cone_draws import warn_of_precisions
 from pymc_mrf.analysis.edge_tables import edge_parameters
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.checks import check_entries, check_labels, numeric_array
@@ -61,6 +62,11 @@ def partial_correlations(
         If a variable does not exist or does not belong to the graph, the diagonal is not positive, or no
         edge is between measurements.
 
+    Warns
+    -----
+    UserWarning
+        If draws have a precision that is not positive definite, under which there is no field.
+
     References
     ----------
     Whittaker (1990), sec. 5.7.
@@ -96,6 +102,10 @@ def partial_correlations(
     numbers = np.broadcast_to(numbers, (*numbers.shape[:-1], graph.n_nodes))
     u, v = graph.edges.T
     result = w / np.sqrt(numbers[..., u] * numbers[..., v])
+    K = np.zeros((*result.shape[:2], graph.n_nodes, graph.n_nodes))  # of standardised measurements
+    K[..., u, v] = K[..., v, u] = -result
+    K[..., np.arange(graph.n_nodes), np.arange(graph.n_nodes)] = 1.0
+    warn_of_precisions(K, var_name)
     return result.rename("partial_correlation")
 
 

@@ -111,7 +111,7 @@ def cone_prior(model: Any, rv: Any) -> ConePrior:
     Raises
     ------
     ValueError
-        As `prior_in_cone`; or of a mixed field if its fields have other edges, or communities.
+        As `prior_in_cone`; or of a mixed field if its fields have other edges.
 
     Warns
     -----
@@ -226,6 +226,12 @@ class _Walk:
 
         fed = {rv: _cone_nodes(rv, model) for rv in _sparse(model)}
         sparse = [rv for rv in fed if all(isinstance(n.op, GaussianFieldRV) for n in fed[rv])]
+        if fed and not sparse:
+            raise ValueError(
+                f"{', '.join(rv.name for rv in fed)}: the weight of a MixedMRF, which prior_in_cone does not "
+                "draw; summarize_edges and other functions find the prior probabilities of its edges by "
+                "themselves, if they are given the model"
+            )
         if not sparse:
             raise ValueError(
                 "the model has no SpikeAndSlab that is the weight of a GaussianMRF: other priors are not "
@@ -334,8 +340,7 @@ class MeasuredPart(NamedTuple):
         Raises
         ------
         ValueError
-            If `rv` feeds Gaussian fields beside mixed ones, or mixed ones of other edges, or the prior
-            depends on communities.
+            If `rv` feeds Gaussian fields beside mixed ones, or mixed ones of other edges.
         """
         import pymc as pm
         import pytensor.tensor as pt
@@ -346,7 +351,6 @@ class MeasuredPart(NamedTuple):
         from pymc_mrf.distributions.mixed_rv import MixedFieldRV
         from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
         from pymc_mrf.graph.structure import PairwiseGraph
-        from pymc_mrf.steps.hyper.community_gibbs import is_communities
 
         nodes = _cone_nodes(rv, model)
         if not any(isinstance(node.op, MixedFieldRV) for node in nodes):
@@ -371,11 +375,6 @@ class MeasuredPart(NamedTuple):
         needed = set(
             ancestors([*(of_cone(n)[1] for n in nodes), *(v for o in vectors for v in o.owner.inputs)])
         )
-        if any(is_communities(other) for other in model.free_RVs if other in needed):
-            raise ValueError(
-                f"the prior of {rv.name} depends on communities, and it is the weight of a MixedMRF with "
-                "edges between measurements: their prior probability within the cone is not found there"
-            )
         layout = layouts[0]
         entries = np.flatnonzero(layout.kind == 2)
         ends = layout.ends[entries] - len(layout.cards)
@@ -406,19 +405,18 @@ class MeasuredPart(NamedTuple):
 
     def spread(self, found: ConePrior, draws: dict[str, np.ndarray], rv: Any) -> ConePrior:
         """Put presence and draws of the entries between measurements among those of all."""
-        from pymc_mrf.steps.common.point_inputs import PointFunction
+        import pytensor
+        from pytensor.graph.traversal import ancestors
 
-        read, names = PointFunction([self.p[rv.name]], self.model), self.model.rvs_to_values
-        points = {names[v].name: draws[v.name] for v in self.model.free_RVs if v.name in draws}
-        shape = found.presence.shape[:2]
-        if read.names:
-            rows = [
-                read({name: values[cell] for name, values in points.items()})[0]
-                for cell in np.ndindex(shape)
-            ]
+        p, shape = self.p[rv.name], found.presence.shape[:2]
+        needed = set(ancestors([p]))
+        inputs = [v for v in self.model.free_RVs if v in needed]
+        f = pytensor.function(inputs, p)
+        if inputs:
+            rows = [f(*(draws[v.name][cell] for v in inputs)) for cell in np.ndindex(shape)]
             presence = np.array(rows).reshape(*shape, -1)
         else:
-            presence = np.broadcast_to(read({})[0], (*shape, rv.owner.op.n)).copy()
+            presence = np.broadcast_to(f(), (*shape, rv.owner.op.n)).copy()
         whole = np.full(presence.shape, np.nan)
         presence[..., self.entries], whole[..., self.entries] = found.presence, found.draws
         return ConePrior(presence, whole)

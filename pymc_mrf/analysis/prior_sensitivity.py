@@ -1,7 +1,7 @@
 """What other priors of the edges would find: draws that exist, weighted by the ratio of the priors."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -84,9 +84,9 @@ def prior_sensitivity(
     Effective draws are counted among those that exist: they do not tell of structures that no draw has.
     Sample again where much depends on it.
 
-    Of measurements the prior odds of an edge under another prior are those within the cone of positive
-    definite precisions, by draws from the prior that are reweighted likewise; Bayes factors are NaN where
-    fewer than 100 effective ones remain.
+    Of measurements the prior odds of an edge, or of a difference, under another prior are those within the
+    cone of positive definite precisions, by draws from the prior that are reweighted likewise; Bayes factors
+    are NaN where fewer than 100 effective ones remain.
 
     A Beta variable with fixed parameters that is the probability of all edges, and of nothing else, is
     integrated out. Other random probabilities are those of the draws. These vary little about what the edges
@@ -108,7 +108,6 @@ def prior_sensitivity(
     """
     import pymc as pm
     import pytensor.tensor as pt
-    from scipy.special import betaln
 
     inclusions = [
         number(p, "prior_inclusion", 0.0, 1.0) for p in _vector(prior_inclusion, "prior_inclusion")
@@ -130,9 +129,9 @@ def prior_sensitivity(
         of_old, of_new = _log_densities(rv, scales, beta is None)
         old, new = old + of_old, new + of_new
     densities = pt.concatenate([old[None], new])
-    within = (
-        _draws_in_cone(model, rvs, betas, densities) if any(is_cut(rv, model) for rv in rvs) else None
-    )
+    within = None
+    if any(is_cut(rv, model) for rv in rvs):
+        within = _PriorDraws.of(model, rvs, betas, densities)
     found, _ = values_at_draws(densities, idata, model, group)
     log_density = np.array(list(found))  # (n, 1 + scales)
     of_vectors = [
@@ -140,19 +139,14 @@ def prior_sensitivity(
         for values, rv in zip(draws, rvs, strict=True)
     ]
     r = of_vectors[0].shape[1]
-    for beta, own in zip(betas, of_vectors, strict=True):
-        if beta is not None:
-            (a, b), k = beta, own.sum(axis=1)
-            log_density[:, 0] += betaln(a + k, b + r - k) - betaln(a, b)
-    n_in, n_entries = sum(own.sum(axis=1) for own in of_vectors), r * len(names)
-    present = np.any([own for own, is_asked in zip(of_vectors, asked, strict=True) if is_asked], axis=0)
+    log_density = _with_beta(log_density, betas, of_vectors)
+    present = _of_any(of_vectors, asked)
     shape = len(inclusions), len(scales)
     of_edges = "inclusion", "inclusion_mcse", "bayes_factor", "bayes_factor_bound"
     told = {name: np.full((*shape, r), np.nan) for name in of_edges}
     told |= {name: np.full(shape, np.nan) for name in ("effective_share", "effective_draws")}
     for i, q in enumerate(inclusions):
-        log_absent = np.log1p(-q) / np.count_nonzero(asked)  # of each of the vectors that are asked for
-        edges = n_in * np.log(-np.expm1(log_absent)) + (n_entries - n_in) * log_absent
+        edges = _log_structure(of_vectors, q, asked)
         for j in range(len(scales)):
             log_weight = edges + log_density[:, 1 + j] - log_density[:, 0]
             weight = np.exp(log_weight - log_weight.max())
@@ -170,7 +164,7 @@ def prior_sensitivity(
             told["inclusion_mcse"][i, j] = error
             prior_odds: Any = q / (1.0 - q)
             if within is not None:
-                prior_odds = _odds_in_cone(within, q, j)
+                prior_odds = within.odds(q, asked, j)
             with np.errstate(divide="ignore"):
                 told["bayes_factor"][i, j] = total_in / total_out / prior_odds
             bound = _bound(found, error, share * len(weight))
@@ -219,43 +213,90 @@ def _edges_of(values: xr.DataArray, op: Any) -> tuple[str, Any]:
     return "edge", own
 
 
-def _draws_in_cone(model: Any, rvs: list, betas: list, densities: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Presence of entries (n, r) in prior draws of a `SpikeAndSlab` within the cone, and their `densities`.
+class _PriorDraws(NamedTuple):
+    """Draws of the prior within the cone of all vectors of a field, and how likely they were.
 
-    Raises
-    ------
-    ValueError
-        If there are several, if it is the weight of a mixed field, or if its prior depends on other random
-        variables.
+    Attributes
+    ----------
+    present : list of (n, m) arrays
+        Presence of the entries between measurements, for each vector.
+    cut : (r,) array
+        Whether each edge is one of these.
+    log_density : (n, 1 + scales) array
+        Of the vectors, as in the posterior.
     """
-    import pytensor
-    from pytensor.graph.replace import graph_replace
-    from pytensor.graph.traversal import ancestors
 
-    rv, x = rvs[0], rvs[0].type()
-    of_draw = graph_replace(densities, {rv: x}, strict=False)
-    is_random = betas[0] is not None or any(v in model.basic_RVs for v in ancestors([of_draw]))
-    draws = None if len(rvs) > 1 or is_random else cone_prior(model, rv).draws.reshape(-1, rv.owner.op.n)
-    if draws is None or np.isnan(draws).any():
-        raise ValueError(
-            f"{rv.name} is the weight of a field of measurements whose precision must be positive definite, "
-            "and prior probabilities of edges under other priors are known there for a GaussianMRF without "
-            "groups whose prior has fixed numbers only: sample again with the other priors, and compare by "
-            "pymc_mrf.summarize_edges"
-        )
-    f = pytensor.function([x], of_draw)
-    return draws != 0.0, np.array([f(row) for row in draws])
+    present: list
+    cut: np.ndarray
+    log_density: np.ndarray
+
+    @classmethod
+    def of(cls, model: Any, rvs: list, betas: list, densities: Any) -> "_PriorDraws":
+        """Draw them; answers have no part in it, as their entries are independent of the cone.
+
+        Raises
+        ------
+        ValueError
+            If the prior depends on other random variables than a Beta that is integrated out.
+        """
+        import pytensor
+        from pytensor.graph.replace import graph_replace
+        from pytensor.graph.traversal import ancestors
+
+        xs = [rv.type() for rv in rvs]
+        of_draw = graph_replace([densities], dict(zip(rvs, xs, strict=True)), strict=False)
+        if others := [v.name for v in model.basic_RVs if v in set(ancestors(of_draw))]:
+            raise ValueError(
+                f"{', '.join(rv.name for rv in rvs)} make the weights of a field of measurements whose "
+                f"precision must be positive definite, and their prior depends on {', '.join(others)}. Prior "
+                "probabilities under other priors are known there if it has fixed numbers, or a Beta "
+                "variable that is the probability of one vector and of nothing else: sample again with the "
+                "other priors, and compare by pymc_mrf.summarize_edges or summarize_differences"
+            )
+        found = [cone_prior(model, rv) for rv in rvs]
+        entries, heads = found[0].is_cut, rvs[0].owner.op.heads
+        # entries of answers are absent in all draws, so that they change no ratio of densities
+        rows = [np.where(entries, one.draws, 0.0).reshape(-1, len(entries)) for one in found]
+        f = pytensor.function(xs, of_draw[0])
+        log_density = np.array([f(*row) for row in zip(*rows, strict=True)])
+        present = [row[:, entries] != 0.0 for row in rows]
+        return cls(present, entries[heads], _with_beta(log_density, betas, present))
+
+    def odds(self, q: float, asked: np.ndarray, j: int) -> np.ndarray:
+        """Prior odds (r,) under another prior, of draws reweighted to it; NaN if few remain."""
+        found = np.full(len(self.cut), q / (1.0 - q))
+        log_weight = _log_structure(self.present, q, asked)
+        log_weight = log_weight + self.log_density[:, 1 + j] - self.log_density[:, 0]
+        weight = np.exp(log_weight - log_weight.max())
+        found[self.cut] = np.nan
+        if weight.sum() ** 2 / (weight**2).sum() >= MIN_EFFECTIVE:
+            present = _of_any(self.present, asked)
+            found[self.cut] = (weight @ present) / (weight @ ~present)
+        return found
 
 
-def _odds_in_cone(within: tuple, q: float, j: int) -> Any:
-    """Prior odds (r,) within the cone under another prior, of draws reweighted to it; NaN if few remain."""
-    present, log_density = within
-    n_in, r = present.sum(axis=1), present.shape[1]
-    log_weight = n_in * np.log(q) + (r - n_in) * np.log1p(-q) + log_density[:, 1 + j] - log_density[:, 0]
-    weight = np.exp(log_weight - log_weight.max())
-    if weight.sum() ** 2 / (weight**2).sum() < MIN_EFFECTIVE:
-        return np.full(r, np.nan)
-    return (weight @ present) / (weight @ ~present)
+def _of_any(present: list, asked: np.ndarray) -> np.ndarray:
+    """Whether any of the vectors that are asked for has an entry (n, r)."""
+    return np.any([own for own, is_asked in zip(present, asked, strict=True) if is_asked], axis=0)
+
+
+def _log_structure(present: list, q: float, asked: np.ndarray) -> np.ndarray:
+    """Log probability (n,) of which entries of all vectors are there, any of those asked for with `q`."""
+    log_absent = np.log1p(-q) / np.count_nonzero(asked)  # of each of the vectors that are asked for
+    n_in, n = sum(own.sum(axis=1) for own in present), sum(own.shape[1] for own in present)
+    return n_in * np.log(-np.expm1(log_absent)) + (n - n_in) * log_absent
+
+
+def _with_beta(log_density: np.ndarray, betas: list, present: list) -> np.ndarray:
+    """Log densities (n, 1 + scales), the first of which has the structures of Beta probabilities as well."""
+    from scipy.special import betaln
+
+    log_density = log_density.copy()
+    for beta, own in zip(betas, present, strict=True):
+        if beta is not None:
+            (a, b), k = beta, own.sum(axis=1)
+            log_density[:, 0] += betaln(a + k, b + own.shape[1] - k) - betaln(a, b)
+    return log_density
 
 
 def _vector(value: Any, name: str) -> np.ndarray:

@@ -129,26 +129,37 @@ def test_measurements_of_a_mixed_table():
     np.testing.assert_allclose(found[~is_measured], 0.4)
 
 
-def test_groups_of_a_mixed_table():
-    """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut."""
-    rng = np.random.default_rng(6)
+def mixed_groups(p=0.5):
+    """Three groups of a mixed table of two measurements and an answer."""
+    rng, labels = np.random.default_rng(6), list("ABC")
     table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(d=np.arange(12) % 2)
     kinds = pmrf.column_kinds(table, {"d": "ordinal"})
-    graph, labels = pmrf.graphs.complete(kinds.names), list("ABC")
+    graph = pmrf.graphs.complete(kinds.names)
     with pm.Model(coords=kinds.coords(graph)) as model:
         options = {"blocks": kinds.block_sizes(graph), "dims": "entry"}
         w = pmrf.SpikeAndSlab("weight", 0.4, pm.Normal.dist(0, 1), **options)
-        of_group = pmrf.group_weights(w, labels, 0.5, pm.Normal.dist(0, 1))
+        of_group = pmrf.group_weights(w, labels, p() if callable(p) else p, pm.Normal.dist(0, 1))
         for label in labels:
             own = {"graph": graph, "kinds": kinds, "observed": table}
             pmrf.MixedMRF(f"x_{label}", of_group[label], 0.0, np.ones(2), **own)
-    n = 400_000
-    present, each = rng.normal(size=n) * (rng.random(n) < 0.4), 1.0 - 0.5**0.5
-    differences = rng.normal(size=(3, n)) * (rng.random((3, n)) < each)
+    return model, graph
+
+
+def draws_of_groups(model, n, p=0.5, scale=1.0):
+    """Draws of an edge between measurements, and of its differences (3, n), that the cone does not reject."""
+    rng = np.random.default_rng(7)
+    weight, each = rng.normal(size=n) * (rng.random(n) < 0.4), 1.0 - (1.0 - p) ** 0.5
+    differences = scale * rng.normal(size=(3, n)) * (rng.random((3, n)) < each)
     contrasts = model["weight_contrasts"].get_value()
-    kept = (np.abs(present + contrasts @ differences) < 1.0).all(axis=0)
-    apart = np.flatnonzero(contrasts[0] != contrasts[2])
-    differ = (differences[apart][:, kept] != 0.0).any(axis=0).mean()
+    kept = (np.abs(weight + contrasts @ differences) < 1.0).all(axis=0)
+    return weight[kept], differences[:, kept], np.flatnonzero(contrasts[0] != contrasts[2])
+
+
+def test_groups_of_a_mixed_table():
+    """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut."""
+    model, graph = mixed_groups()
+    weight, differences, apart = draws_of_groups(model, 400_000)
+    differ = (differences[apart] != 0.0).any(axis=0).mean()
     names = ["weight_A", "weight_C"]
     is_measured = np.array([label == "a--b" for label in graph.edge_labels])
     found = difference_inclusion(model, names).mean(axis=0)
@@ -158,8 +169,61 @@ def test_groups_of_a_mixed_table():
     equal = np.exp(log_prior_equal(model, names))
     np.testing.assert_allclose(equal, 0.25 * (1.0 - differ), atol=0.01)
     prior = cone_prior(model, model["weight"]).inclusion
-    np.testing.assert_allclose(prior[is_measured], (present[kept] != 0.0).mean(), atol=0.02)
+    np.testing.assert_allclose(prior[is_measured], (weight != 0.0).mean(), atol=0.02)
     np.testing.assert_allclose(prior[~is_measured], 0.4)
+
+
+def test_other_priors_of_groups_of_a_mixed_table():
+    """Of draws without data all Bayes factors are 1; inclusion is that of rejected draws of the new prior."""
+    model, graph = mixed_groups()
+    (weight, differences, _), n = draws_of_groups(model, 12_000), 6000
+    rng, at = np.random.default_rng(8), graph.edge_labels.index("a--b")
+    each = 1.0 - 0.5**0.5
+    p = np.array([0.4, each, each, each])[:, None, None]
+    vectors = rng.normal(size=(4, n, 3)) * (rng.random((4, n, 3)) < p)
+    vectors[0, :, at], vectors[1:, :, at] = weight[:n], differences[:, :n]
+    names = ["weight", *(f"weight_difference_{j + 1}" for j in range(3))]
+    posterior = {name: v.reshape(2, n // 2, 3) for name, v in zip(names, vectors, strict=True)}
+    of_groups = model["weight_contrasts"].get_value()
+    for label, row in zip("ABC", of_groups, strict=True):
+        posterior[f"weight_{label}"] = posterior["weight"] + np.tensordot(
+            row, vectors[1:].reshape(3, 2, n // 2, 3), axes=1
+        )
+    idata = az.from_dict({"posterior": posterior}, dims={name: ["entry"] for name in posterior},
+                         coords={"entry": list(graph.edge_labels)})  # fmt: skip
+    options = {"between": ["A", "C"], "model": model, "prior_inclusion": [0.6], "slab_scale": [1.5]}
+    found = pmrf.prior_sensitivity(idata, "weight", **options).squeeze(drop=True)
+    _, new, apart = draws_of_groups(model, 400_000, 0.6, 1.5)
+    expected = np.full(3, 0.6)
+    expected[at] = (new[apart] != 0.0).any(axis=0).mean()
+    assert expected[at] < 0.5  # as the cone has it
+    assert (np.abs(found.inclusion - expected) < Z * found.inclusion_mcse).all()
+    np.testing.assert_allclose(np.log(found.bayes_factor), 0.0, atol=0.25)
+    beta, _ = mixed_groups(lambda: pm.Beta("p_difference", 1, 1))
+    with pytest.raises(ValueError, match=r"their prior depends on p_difference.*summarize_differences"):
+        pmrf.prior_sensitivity(idata, "weight", **options | {"model": beta})
+
+
+@pytest.mark.parametrize("has_communities", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_random_probabilities_of_a_mixed_table(has_communities):
+    """Of a slab that the cone does not cut all edges have the prior mean of their probability."""
+    table = pd.DataFrame(X[:, :2], columns=list("ab")).assign(d=np.arange(20) % 2)
+    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    graph = pmrf.graphs.complete(kinds.names)
+    with pm.Model(coords=kinds.coords(graph)) as model:
+        p = pm.Beta("p", 4, 2)
+        if has_communities:
+            same = pmrf.same_community(pmrf.EdgeCommunities("z", dims="node"), graph)
+            p = pm.math.switch(same, p, pm.Beta("p_between", 1, 9))
+        w = pmrf.SpikeAndSlab(
+            "w", p, pm.Normal.dist(0, 0.01), blocks=kinds.block_sizes(graph), dims="entry"
+        )
+        pmrf.MixedMRF("x", w, 0.0, np.ones(2), graph=graph, kinds=kinds, observed=table)
+    found = cone_prior(model, w).inclusion
+    expected = (pm.draw(w, draws=20_000, random_seed=1) != 0.0).mean(axis=0)
+    np.testing.assert_allclose(found, expected, atol=0.04)
+    with pytest.raises(ValueError, match=r"w: the weight of a MixedMRF, which .* if they are given"):
+        pmrf.prior_in_cone(model)
 
 
 def test_mixed_fields_of_other_edges_are_refused():

@@ -15,6 +15,7 @@ from pymc.pytensorf import constant_fold
 from pymc.step_methods.compound import CompoundStep
 from pytensor import scalar
 from pytensor.compile.ops import ViewOp
+from pytensor.graph.basic import Constant
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.elemwise import Elemwise
@@ -233,6 +234,7 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
             f"CommunityGibbs moves {z.name} given edges, but it feeds {child.name}: {REMEDY}"
         )
     _, p, *slab = child.owner.op.shape_and_arguments(child.owner.inputs)
+    p, places = _unselected(p)
     others = [rv for rv in model.basic_RVs if rv is not z]
     found = _comparisons(p, z, others)
     if (
@@ -256,8 +258,25 @@ def _edges_of(child, z, model: pm.Model) -> Edges:
     for equal in (True, False):
         known = {same: pt.constant(np.full(len(ends), equal)) for same in found}
         sides += graph_replace([p], known, strict=False)
+    if places is not None:
+        ends, sides = ends[places], [side[places] for side in sides]
     value = model.rvs_to_values[child][..., child.owner.op.heads]
     return Edges(ends, value, *sides)
+
+
+def _unselected(p) -> tuple[Any, np.ndarray | None]:
+    """Vector of which `p` (r,) has entries at fixed places, and these (r,); `p` and None if there is none."""
+    inner = p
+    while inner.owner is not None and isinstance(inner.owner.op, ViewOp | SpecifyShape):
+        inner = inner.owner.inputs[0]
+    if inner.owner is None or not isinstance(inner.owner.op, AdvancedSubtensor):
+        return p, None
+    vector, *index = inner.owner.inputs
+    if vector.ndim != 1 or len(index) != 1 or not isinstance(index[0], Constant):
+        return p, None
+    places = np.asarray(index[0].data)
+    vector, first = _unselected(vector)
+    return vector, places if first is None else first[places]
 
 
 def _comparisons(p, z, others: list) -> dict[Any, np.ndarray]:

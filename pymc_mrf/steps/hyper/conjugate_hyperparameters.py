@@ -19,6 +19,7 @@ from pytensor.tensor.basic import Alloc, tensor_copy
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.random.basic import BetaRV, GammaRV, InvGammaRV, NormalRV
 from pytensor.tensor.shape import SpecifyShape
+from pytensor.tensor.subtensor import AdvancedSubtensor
 from scipy.special import logit
 
 from pymc_mrf.distributions.parents import strip_views
@@ -88,6 +89,9 @@ def where_it_is(x, p):
         inner = where_it_is(x, inputs[0])
         # a scalar is repeated, a vector is left as it is
         return inner if p.type.ndim == inputs[0].type.ndim or inputs[0].type.ndim == 0 else None
+    if isinstance(op, AdvancedSubtensor) and x not in set(ancestors(inputs[1:])):
+        inner, places = where_it_is(x, inputs[0]), inputs[1:]
+        return inner if inner is None or inner.type.ndim == 0 else inner[tuple(places)]
     if isinstance(op, Elemwise) and isinstance(op.scalar_op, scalar.Switch):
         condition, *branches = inputs
         here = [where_it_is(x, branch) for branch in branches]
