@@ -26,66 +26,60 @@ def predict_nodes(
 ) -> xr.DataArray | xr.Dataset:
     """Predict every cell from the other cells of its row: probabilities of states, or mean and deviation.
 
-        Predictions are means over posterior draws of p(x_i | other known cells of the row), exact for each draw:
-        further missing cells are summed, or integrated, out. Of a `GaussianMRF` each is a normal density, and a
-        mixture of these over the draws.
+    Predictions are means over posterior draws of p(x_i | other known cells of the row), exact for each draw:
+    further missing cells are summed, or integrated, out. Of a `GaussianMRF` each is a normal density, and a
+    mixture of these over the draws.
 
-        Parameters
-        ----------
-        idata : xarray.DataTree
-            As returned by `pymc.sample`.
-        var_name : str
-            A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`. Where parameters differ between
-            rows, each row is predicted by its own.
-        data : (n, d) array_like or table, optional
-            Rows to predict, in the codes, categories and units of the table that the model was made of; cells may
-            be missing. By default those that the model was fitted to, which predicts them too well where there
-            are few rows for the number of edges.
-        covariates : mapping, optional
-            Values of ``pm.Data`` by their names, such as ``{"age": age_test}``, one for each row of `data` or one
-            for all, from which parameters that differ between rows are computed. By default those that the model
-            holds, as it was declared or after ``pm.set_data``.
-        model : pymc.Model, optional
-            By default that of the context.
-        max_draws : int
-            Draws are thinned evenly to at most so many in all.
-        group : str
-            Group of `idata` to read.
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str
+        A field of the model, such as an `OrdinalMRF` or a `GaussianMRF`. Where parameters differ between
+        rows, each row is predicted by its own.
+    data : (n, d) array_like or table, optional
+        Rows to predict, in the codes, categories and units of the table that the model was made of; cells may
+        be missing. By default those that the model was fitted to, which predicts them too well where there
+        are few rows for the number of edges.
+    covariates : mapping, optional
+        Values of ``pm.Data`` by their names, such as ``{"age": age_test}``, one for each row of `data` or one
+        for all, from which parameters that differ between rows are computed. By default those that the model
+        holds, as it was declared or after ``pm.set_data``.
+    model : pymc.Model, optional
+        By default that of the context.
+    max_draws : int
+        Draws are thinned evenly to at most so many in all.
+    group : str
+        Group of `idata` to read.
 
-        Returns
-        -------
-        xarray.DataArray
-            With dims ("obs", "node", "state"), states as the table writes them; where nodes differ in that, they
-            are numbers, and the coordinate ``label`` ("node", "state") has the texts. A state that a node does
-            not have has probability 0.
-        xarray.Dataset
-            Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
-            data. Of a `MixedMRF` these, with dims ("obs", "measurement"), and ``probability``, with dims ("obs",
-            "answer", "state"), of complete rows.
+    Returns
+    -------
+    xarray.DataArray
+        With dims ("obs", "node", "state"), states as the table writes them; where nodes differ in that, they
+        are numbers, and the coordinate ``label`` ("node", "state") has the texts. A state that a node does
+        not have has probability 0.
+    xarray.Dataset
+        Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
+        data. Of a `MixedMRF` these, with dims ("obs", "measurement"), and ``probability``, with dims ("obs",
+        "answer", "state"), of complete rows.
 
-        Raises
-        ------
-        TypeError, ValueError
-            If the model has no such field or `idata` not its parameters, data are not states of the field, or no
-    <<<<<<< HEAD
-            measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), or
-            any of a `MixedMRF`, or covariates are no ``pm.Data`` behind the parameters, or have other rows than
-            the data.
-    =======
-            measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), a draw has
-            a precision of the measurements that is not positive definite, or covariates are no ``pm.Data`` behind
-            the parameters, or have other rows than the data.
-    >>>>>>> ec467e9e9797f74c3088e6f6d67896df21c0d16e
+    Raises
+    ------
+    TypeError, ValueError
+        If the model has no such field or `idata` not its parameters, data are not states of the field, or no
+        measurements, a row lacks so many cells that their states cannot be listed (beyond 16,384), or any of
+        a `MixedMRF`, a draw has a precision of the measurements that is not positive definite, or covariates
+        are no ``pm.Data`` behind the parameters, or have other rows than the data.
 
-        See Also
-        --------
-        score_predictions : How good such probabilities are.
-        predictability : The same for each draw.
+    See Also
+    --------
+    score_predictions : How good such probabilities are.
+    predictability : The same for each draw.
 
-        Examples
-        --------
-        >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
-        >>> pymc_mrf.score_predictions(p, x_test)
+    Examples
+    --------
+    >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
+    >>> pymc_mrf.score_predictions(p, x_test)
     """
     field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
