@@ -61,8 +61,9 @@ def test_truth_and_fits_are_kept_by_replicate_and_size(stored):
     np.testing.assert_array_equal(study["true_weight"], np.tile(WEIGHT, (3, 1)))
     np.testing.assert_array_equal(study["true_strength"], np.tile([1.5, 3.0, 3.0, 1.5], (3, 1)))
     assert np.isfinite(study["seconds"]).all()
-    odds = study["inclusion"] / (1 - study["inclusion"])
-    np.testing.assert_allclose(study["bayes_factor"], odds)
+    factor = study["bayes_factor"]  # the odds, as the prior ones are 1; 1 - p would lose digits
+    np.testing.assert_allclose(study["inclusion"], factor / (1 + factor))
+    assert np.isfinite(factor).all()
     assert len(np.unique(study["mean"])) == study["mean"].size  # every fit is of a table of its own
 
 
