@@ -10,10 +10,10 @@ from pytensor.tensor.random.basic import GammaRV
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import strip_views
-from pymc_mrf.steps.common.base import EXACT, MRFStep
+from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
-from pymc_mrf.steps.hyper.conjugate_hyperparameters import draw_inside
+from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside
 
 
 def is_concentration(rv, model: pm.Model) -> bool:
@@ -69,7 +69,7 @@ class Concentration(NamedTuple):
         point[self.name] = np.asarray(np.log(new) if self.is_log else new, dtype=point[self.name].dtype)
 
 
-class ConjugateConcentration(MRFStep):
+class ConjugateConcentration(ConjugateStep):
     r"""Draws of the concentration of `DirichletProcess` vectors given the groups.
 
     Leaves invariant: the posterior, exactly. The concentration alpha has a prior Gamma(a, b); processes of
@@ -101,33 +101,18 @@ class ConjugateConcentration(MRFStep):
     invariant: ClassVar = {"any": EXACT}
     prefix = "conjugate_concentration"
 
-    def __init__(self, vars, **kwargs) -> None:
-        super().__init__(vars, **kwargs)
-        model, self._updates = self._model, []
-        for rv in self._rvs:
-            if not is_concentration(rv, model):
-                raise ValueError(
-                    "ConjugateConcentration draws a scalar pm.Gamma that is the alpha of DirichletProcess "
-                    f"vectors and feeds nothing else, and {rv.name} is no such variable: leave it to NUTS"
-                )
-            outputs = [
-                *(v.astype("float64") for v in rv.owner.op.dist_params(rv.owner)),
-                *(model.rvs_to_values[child] for child in children(rv, model)),
-            ]
-            read = PointFunction(outputs, model, self._compile_kwargs)
-            is_log = model.rvs_to_transforms[rv] is not None
-            self._updates.append(Concentration(rv.name, model.rvs_to_values[rv].name, read, is_log))
-        self._warm_up()
+    refusal: ClassVar = (
+        "ConjugateConcentration draws a scalar pm.Gamma that is the alpha of DirichletProcess vectors and "
+        "feeds nothing else, and {name} is no such variable: leave it to NUTS"
+    )
+    is_served = staticmethod(is_concentration)
 
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is one in the model of the context; without one that cannot be known."""
-        model = pm.Model.get_context(error_if_none=False)
-        return model is not None and var in model.free_RVs and is_concentration(var, model)
-
-    def _update(self, point):
-        """Draw one variable after the other."""
-        point = dict(point)
-        for update in self._updates:
-            update.draw(point, self.rng)
-        return point, {}, True
+    def _draw_of(self, rv):
+        model = self._model
+        outputs = [
+            *(v.astype("float64") for v in rv.owner.op.dist_params(rv.owner)),
+            *(model.rvs_to_values[child] for child in children(rv, model)),
+        ]
+        read = PointFunction(outputs, model, self._compile_kwargs)
+        is_log = model.rvs_to_transforms[rv] is not None
+        return Concentration(rv.name, model.rvs_to_values[rv].name, read, is_log)

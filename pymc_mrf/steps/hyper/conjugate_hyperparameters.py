@@ -3,7 +3,6 @@
 Chen & Welling (2012, sec. 5, eq. 14). Not implemented: any prior that is not conjugate; NUTS moves those.
 """
 
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -24,10 +23,11 @@ from scipy.special import logit
 
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.steps.common.base import EXACT, MRFStep
+from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
+from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 """To which power a precision or a variance is the standard deviation."""
@@ -36,8 +36,6 @@ TRANSFORMS = {BetaRV: LogOddsTransform, GammaRV: LogTransform, InvGammaRV: LogTr
 """Which transforms have the whole support: PyMC's own."""
 
 FORWARD = {LogOddsTransform: logit, LogTransform: np.log, type(None): float}
-
-MAX_DRAWS = 100  # until a value that double precision can hold
 
 
 def exponent(expression, x, others) -> float | None:
@@ -169,25 +167,7 @@ class Update(NamedTuple):
         return draw_inside(self.rv, lambda: second / (rng.gamma(first) or np.nan), np.inf)
 
 
-def draw_inside(name: str, draw: Callable[[], float], end: float) -> float:
-    """Draw until the value is none that double precision rounds to 0 or to the `end` of the support.
-
-    Raises
-    ------
-    ValueError
-        If it never is; `name` is the variable.
-    """
-    for _ in range(MAX_DRAWS):
-        value = draw()
-        if 0.0 < value < end:
-            return value
-    raise ValueError(
-        f"the prior of {name} leaves it at the end of its support to double precision, where no "
-        "density is finite; give it larger parameters"
-    )
-
-
-class ConjugateHyperparameters(MRFStep):
+class ConjugateHyperparameters(ConjugateStep):
     r"""Draws of hyperparameters of `SpikeAndSlab` vectors from their full conditionals.
 
     Leaves invariant: the posterior, exactly; every draw is independent of the last value. With k of the
@@ -246,38 +226,30 @@ class ConjugateHyperparameters(MRFStep):
         Statistic("n_present", "entries that are not 0", dtype=np.int64, shown="always"),
     )
 
-    def __init__(self, vars, **kwargs) -> None:
-        super().__init__(vars, **kwargs)
+    refusal: ClassVar = (
+        "ConjugateHyperparameters draws a pm.Beta that is the p of SpikeAndSlab vectors, a pm.Gamma that is "
+        "the precision or a pm.InverseGamma that is the variance of their normal slabs, scalars that feed "
+        "nothing else, and {name} is none of these: leave it to NUTS"
+    )
+    is_served = staticmethod(is_conjugate)
+
+    def _draw_of(self, rv):
+        return compile_update(rv, self._model, self._compile_kwargs)
+
+    def _prepare(self):
+        """Find the vectors whose entries are counted."""
         model = self._model
-        for rv in self._rvs:
-            if not is_conjugate(rv, model):
-                raise ValueError(
-                    f"ConjugateHyperparameters draws a pm.Beta that is the p of SpikeAndSlab vectors, a "
-                    "pm.Gamma that is the precision or a pm.InverseGamma that is the variance of their "
-                    f"normal slabs, scalars that feed nothing else, and {rv.name} is none of these: "
-                    "leave it to NUTS"
-                )
-        self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in self._rvs]
         values = {model.rvs_to_values[child] for rv in self._rvs for child in children(rv, model)}
         self._free = [value.name for value in values if value in model.value_vars]
         known = [value for value in values if value not in model.value_vars]
         self._known = [PointFunction(value, model) for value in known]
-        self._warm_up()
-
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is conjugate in the model of the context; without one that cannot be known."""
-        model = pm.Model.get_context(error_if_none=False)
-        return model is not None and var in model.free_RVs and is_conjugate(var, model)
 
     def _update(self, point):
-        """Draw one variable after the other."""
-        point = dict(point)
+        """Count the entries that are not 0, and draw."""
         vectors = [point[name] for name in self._free] + [read(point) for read in self._known]
         n_present = sum(map(np.count_nonzero, vectors))
-        for update in self._updates:
-            update.draw(point, self.rng)
-        return point, {"conjugate_n_present": int(n_present)}, True
+        point, _, moved = super()._update(point)
+        return point, {"conjugate_n_present": int(n_present)}, moved
 
 
 def compile_update(rv, model: pm.Model, kwargs) -> Update:

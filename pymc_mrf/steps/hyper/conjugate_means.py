@@ -16,11 +16,12 @@ from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.gaussian import draw_shift
-from pymc_mrf.steps.common.base import EXACT, OF_SAMPLE, MRFStep
+from pymc_mrf.steps.common.base import EXACT, OF_SAMPLE
 from pymc_mrf.steps.common.expressions import children, varies_by_row
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.mixed_field import field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.hyper.conjugate import ConjugateStep
 
 
 def field_of_means(rv, model: pm.Model):
@@ -126,7 +127,7 @@ class FieldMeans:
         point[self._name] = mean if self._transform is None else self._transform.forward(mean)
 
 
-class ConjugateMeans(MRFStep):
+class ConjugateMeans(ConjugateStep):
     r"""Draws of the means of measurements from their full conditional.
 
     Leaves invariant: the posterior, exactly, of a `GaussianMRF` and under ``likelihood="exact"``; the
@@ -166,28 +167,20 @@ class ConjugateMeans(MRFStep):
     invariant: ClassVar = {"gaussian": EXACT, "mixed-exact": EXACT, "mixed-monte-carlo": OF_SAMPLE}
     prefix = "conjugate_means"
 
-    def __init__(self, vars, **kwargs) -> None:
-        super().__init__(vars, **kwargs)
-        for rv in self._rvs:
-            if field_of_means(rv, self._model) is None:
-                raise ValueError(
-                    "ConjugateMeans draws vectors of pm.Normal or pm.Flat without a transform of their own, "
-                    "each the mean of one observed GaussianMRF or MixedMRF whose weights are a SpikeAndSlab "
-                    f"and the same in all rows, and {rv.name} is none of these: leave it to NUTS"
-                )
-        self._means = [FieldMeans(rv, self._model, self._compile_kwargs) for rv in self._rvs]
-        self._held = [means.held for means in self._means]
-        self._warm_up()
+    refusal: ClassVar = (
+        "ConjugateMeans draws vectors of pm.Normal or pm.Flat without a transform of their own, each the "
+        "mean of one observed GaussianMRF or MixedMRF whose weights are a SpikeAndSlab and the same in all "
+        "rows, and {name} is none of these: leave it to NUTS"
+    )
 
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is such a vector in the model of the context; without one that cannot be known."""
-        model = pm.Model.get_context(error_if_none=False)
-        return model is not None and var in model.free_RVs and field_of_means(var, model) is not None
+    @staticmethod
+    def is_served(rv, model):
+        """Whether it is the mean of such a field."""
+        return field_of_means(rv, model) is not None
 
-    def _update(self, point):
-        """Draw the means of one field after the other."""
-        point = dict(point)
-        for means in self._means:
-            means.draw(point, self.rng)
-        return point, {}, True
+    def _draw_of(self, rv):
+        return FieldMeans(rv, self._model, self._compile_kwargs)
+
+    def _prepare(self):
+        """Hold the data of the fields, whose sums are taken once."""
+        self._held = [means.held for means in self._draws]
