@@ -95,12 +95,11 @@ def _outside(node: Any, idata: xr.DataTree, model: Any, group: str) -> np.ndarra
 
 def precision_of(node: Any) -> Any:
     """Precision (..., c, c) of the measurements of a field, symbolic."""
+    from pymc_mrf.analysis.cone_moves import of_cone
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
     from pymc_mrf.distributions.symbolic_tables import core
 
-    weight, diagonal = (
-        node.op.dist_params(node)[node.op.labels.index(label)] for label in ("weight", "diagonal")
-    )
+    weight, diagonal = of_cone(node)
     if isinstance(node.op, GaussianFieldRV):
         return node.op.precision(weight, diagonal)
     first = len(node.op.layout.owner)

@@ -11,6 +11,7 @@ from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
+from pymc_mrf.analysis.presence import MANY_EDGES
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pymc as pm
 
-MANY_EDGES, LEAST_JUDGED = 10_000, 0.01
-"""Number of edges above which convergence is judged of those with a larger inclusion only: 5 ms for each."""
+LEAST_JUDGED = 0.01
+"""Of more than `MANY_EDGES` convergence is judged of those with a larger inclusion only: 5 ms for each."""
 
 OF_INCLUSION = (
     "inclusion",

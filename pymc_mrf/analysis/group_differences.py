@@ -281,14 +281,14 @@ def _groups_of(
 
 def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:
     """Names of the variables of groups, their labels, and what tables call their means."""
-    from pymc_mrf.distributions.group_weights import group_names
+    from pymc_mrf.distributions.group_weights import CONTRASTS, group_names
 
     if not isinstance(var_names, str):
         names = sequence(var_names, "var_names", "names")
         return names, names, names
     check_tree(idata, "idata")
     data: Any = idata.children.get("constant_data", {})
-    contrasts = f"{var_names}_contrasts"
+    contrasts = f"{var_names}{CONTRASTS}"
     if contrasts in data and "group" in data[contrasts].coords:
         labels = data[contrasts]["group"].values.tolist()
     elif model is not None and contrasts in model.named_vars:

@@ -30,6 +30,7 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
     from pytensor.graph.traversal import ancestors
 
     from pymc_mrf.distributions.field_record import records_of
+    from pymc_mrf.distributions.group_weights import CONTRASTS
     from pymc_mrf.distributions.parents import field_node
 
     if model is None:
@@ -38,9 +39,7 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
     check_model(model)
     records = records_of(model)
     if var_name is None:
-        commons = {
-            name.removesuffix("_contrasts") for name in model.named_vars if name.endswith("_contrasts")
-        }
+        commons = {name.removesuffix(CONTRASTS) for name in model.named_vars if name.endswith(CONTRASTS)}
         names = commons or {record.weight for record in records.values()}
         if len(names) != 1 or not isinstance(next(iter(names)), str):
             raise ValueError(
@@ -89,4 +88,4 @@ def known_field(call: str, model: Any, field: str, graph: Any, kinds: Any) -> tu
         known = ", ".join(map(repr, records)) or "none"
         raise ValueError(f"{field!r} is no field with a graph; the model has {known}")
     record = records[field]
-    return record.graph, record.columns if kinds is None and record.kind == "MixedMRF" else kinds
+    return record.graph, record.columns if kinds is None and record.is_mixed else kinds

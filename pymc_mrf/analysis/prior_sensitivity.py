@@ -196,8 +196,10 @@ def _log_densities(rv: Any, scales: list[float], is_given_p: bool) -> tuple[Any,
 
 def _told_apart(idata: Any, var_name: str, between: Any, model: Any) -> tuple[list[str], np.ndarray]:
     """Names of all differences between groups, and which of them tell some of these groups apart."""
+    from pymc_mrf.distributions.group_weights import CONTRASTS
+
     _, labels, _ = named_groups(idata, var_name, model)
-    contrasts = np.asarray(model[f"{var_name}_contrasts"].get_value())
+    contrasts = np.asarray(model[f"{var_name}{CONTRASTS}"].get_value())
     rows = contrasts[chosen_groups(between, labels)]
     names = [f"{var_name}_difference_{j + 1}" for j in range(contrasts.shape[1])]
     return names, np.ptp(rows, axis=0) > 0.0

@@ -77,6 +77,11 @@ class FieldRecord:
         return next(iter(self.parameters.values()))
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether nodes may be of several kinds."""
+        return self.kind == MixedMRF.__name__
+
+    @property
     def has_tables(self) -> bool:
         """Whether an edge has a table of parameters."""
         return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
@@ -167,7 +172,7 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
     The record must not lack anything.
     """
     options = dict(record.options)
-    if record.kind == MixedMRF.__name__:
+    if record.is_mixed:
         options |= {"kinds": record.columns.of_states(), "likelihood": "pseudo"}
     [declare] = [field for field in FIELDS if field.__name__ == record.kind]
     posterior = idata["posterior"]

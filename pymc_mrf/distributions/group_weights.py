@@ -13,6 +13,7 @@ from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, war
 from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab, SpikeAndSlabRV, check_probabilities
 
+CONTRASTS = "_contrasts"  # ends the name of the data by which groups are known
 MAX_DIVIDED = 6  # groups; their divisions into two are 31, those of seven 63
 OTHER = re.compile(r"contrasts|difference_\d+|.*observed")  # endings of what is no variable of a group
 
@@ -230,7 +231,7 @@ def _add_groups(model: pm.Model, name: str, labels: list, contrasts: np.ndarray)
         )
     model.add_coord("group", shown)
     model.add_coord(f"{name}_difference", range(1, contrasts.shape[1] + 1))
-    pm.Data(f"{name}_contrasts", contrasts, dims=("group", f"{name}_difference"))
+    pm.Data(f"{name}{CONTRASTS}", contrasts, dims=("group", f"{name}_difference"))
 
 
 def _checked(contrasts: Any, labels: list) -> np.ndarray:

@@ -27,6 +27,7 @@ from pymc_mrf.distributions.field_record import (
     model_of,
     records_of,
 )
+from pymc_mrf.distributions.group_weights import CONTRASTS
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -34,8 +35,6 @@ from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
 if TYPE_CHECKING:
     import pymc as pm
-
-CONTRASTS = "_contrasts"  # ends the name of the data by which groups are known
 
 
 class FoundNetwork:

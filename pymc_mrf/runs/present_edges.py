@@ -15,14 +15,12 @@ from scipy.sparse import csc_array, csr_array, vstack
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from pymc_mrf.analysis.edges import MOST_JUDGED
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 
 MANY_EDGES = 10_000
 """Edges of a vector from which on draws hold those present only."""
-
-MOST_JUDGED = 2000
-"""Edges of which convergence is judged in a run: each takes some milliseconds."""
 
 PACKED = "present_edges"  # attribute of a piece that says which variables are written so
 KEPT = "kept"  # attribute of such a variable in results

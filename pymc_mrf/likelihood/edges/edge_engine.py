@@ -208,8 +208,12 @@ class EdgeEngine:
                 view, order, prior, corrected, rng, presence, rng_of_presence or rng, self.n_repeats
             )
             n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
+        self.follow_sweep(prior, rng)
         w[:], b[:] = view.w, view.b
         return n_proposed, n_accepted
+
+    def follow_sweep(self, prior: EdgePrior, rng) -> None:
+        """Move what belongs to a sweep beside the edges."""
 
     def visits(self) -> Iterable[np.ndarray]:
         """Edges of a pass, in the order of visits: parts, before each of which the view may be prepared."""

@@ -11,7 +11,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import particle_biases, particle_joint
-from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import (
     binary_pairs,  # noqa: F401  (registers answers of the particles)
@@ -155,28 +155,13 @@ class ParticleEdges(EdgeEngine):
         count_anew(self.view)
         seed_lanes(self._particles.lanes, rng)
 
-    def sweep(
-        self,
-        w,
-        b,
-        prior: EdgePrior,
-        rng,
-        corrected: bool = True,
-        presence: Presence = NOT_TOLD,
-        rng_of_presence=None,
-    ) -> tuple[int, int]:
-        """Update every edge in turn, then move the particles; `w` (r,) and `b` (d q,) are changed in place.
-
-        Returns the numbers of proposals that would change an edge, and of those accepted.
-        """
-        counts = super().sweep(w, b, prior, rng, corrected, presence, rng_of_presence)
+    def follow_sweep(self, prior: EdgePrior, rng) -> None:
+        """Move biases of rare states, then the particles."""
         if self.view.n_biases:
             rare = np.flatnonzero(self._is_rare)
             particle_biases.move_biases(self.view, rare, self._lines, prior.bias, rng)
-            b[:] = self.view.b
-        self._b[:] = b
+        self._b[:] = self.view.b
         self.move(self.view.n_sweeps, rng)
-        return counts
 
     def set_data(self, x) -> None:
         """Find anew which states are rare."""
