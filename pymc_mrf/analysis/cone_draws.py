@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_model, values_at_draws
+from pymc_mrf.analysis.cone_fields import fields_of_measurements, precision_of
 from pymc_mrf.analysis.findings import AGAINST, Finding
 from pymc_mrf.checks import warn_user
 
@@ -19,20 +20,6 @@ REMEDY = (
     "sample again with more tuning, tune=1000"
 )
 NEVER = "sample again with more tuning, tune=1000, or from starts with smaller weights, by initvals"
-
-
-def fields_of_measurements(model: Any) -> dict[Any, str]:
-    """Apply nodes of the Gaussian and mixed fields of a model that are observed, and their names."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.distributions.parents import field_node
-
-    nodes: dict = {}  # both parts of a field with missing cells lead to its node
-    for rv in model.observed_RVs:
-        node = field_node(rv)
-        if node is not None and isinstance(node.op, GaussianFieldRV | MixedFieldRV):
-            nodes.setdefault(node, str(rv.name).removesuffix("_observed"))
-    return nodes
 
 
 def cone_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
@@ -91,19 +78,6 @@ def _outside(node: Any, idata: xr.DataTree, model: Any, group: str) -> np.ndarra
     d = K.shape[-1]
     values, coords = values_at_draws(OutsideOfCone()(K.reshape((-1, d, d))).max(), idata, model, group)
     return np.array(list(values)).reshape(len(coords["chain"]), -1) > 0.5
-
-
-def precision_of(node: Any) -> Any:
-    """Precision (..., c, c) of the measurements of a field, symbolic."""
-    from pymc_mrf.analysis.cone_moves import of_cone
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.symbolic_tables import core
-
-    weight, diagonal = of_cone(node)
-    if isinstance(node.op, GaussianFieldRV):
-        return node.op.precision(weight, diagonal)
-    first = len(node.op.layout.owner)
-    return -node.op.form(core(weight, 1), core(diagonal, 1))[first:, first:]
 
 
 def _text(outside: np.ndarray) -> str:

@@ -8,16 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.analysis.cone_fields import of_cone
 from pymc_mrf.kernels.cone import ConeTerms, walk
 
 THIN = 5  # sweeps for each draw
 MOST_STEPS = 20  # of stepping out to each side
-
-
-def of_cone(node: Any) -> list:
-    """Weights and diagonal of a field, all of which its precision is made."""
-    parameters = node.op.dist_params(node)
-    return [parameters[node.op.labels.index(label)] for label in ("weight", "diagonal")]
 
 
 def _precision(node: Any) -> Any:

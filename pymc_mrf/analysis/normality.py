@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import values_at_draws
-from pymc_mrf.analysis.cone_draws import fields_of_measurements
+from pymc_mrf.analysis.cone_fields import fields_of_measurements
 from pymc_mrf.analysis.findings import FOR, NOTE, Finding
 
 MOST_DRAWS = 100  # of which the mean of the parameters is taken

@@ -7,7 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, dims_of, errors_of_means
-from pymc_mrf.analysis.cone_moves import ConeMoves, SliceMoves, of_cone
+from pymc_mrf.analysis.cone_fields import cone_nodes, of_cone, sparse_weights
+from pymc_mrf.analysis.cone_moves import ConeMoves, SliceMoves
+from pymc_mrf.analysis.measured_part import MeasuredPart
 from pymc_mrf.checks import warn_user, whole_number
 
 DRAWS, CHAINS, SEED = 500, 2, 0  # of what is found inside
@@ -141,9 +143,9 @@ def cone_prior(model: Any, rv: Any) -> ConePrior:
         )
     for name, result in results.items():
         own = model[name]
-        _found[_digest_of_prior(model, own)] = (
-            result if part is None else part.spread(result, found, own)
-        )
+        if part is not None:
+            result = ConePrior(*part.spread(*result, found, own))
+        _found[_digest_of_prior(model, own)] = result
     while len(_found) > max(KEPT, len(results)):
         _found.popitem(last=False)
     return _found[key]
@@ -155,7 +157,7 @@ def _digest_of_prior(model: Any, rv: Any) -> str:
 
     from pymc_mrf.distributions.graph_digest import ADDRESS, digest, graph_digest
 
-    nodes = [node for one in _sparse(model) for node in _cone_nodes(one, model)]
+    nodes = [node for one in sparse_weights(model) for node in cone_nodes(one, model)]
     everything = [rv, *(p for node in nodes for p in of_cone(node))]
     fields = [repr((node.op.graph, getattr(node.op, "columns", None))) for node in nodes]
     found = list(ancestors(everything))
@@ -168,32 +170,9 @@ def _digest_of_prior(model: Any, rv: Any) -> str:
     return digest(graph_digest(everything), *(ADDRESS.sub("", text) for text in fields + ops + free))
 
 
-def _sparse(model: Any) -> list:
-    """Every `SpikeAndSlab` of the model that is the weight of a field of measurements, or a term of it."""
-    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
-
-    return [rv for rv in model.free_RVs if is_spike_and_slab(rv) and _cone_nodes(rv, model)]
-
-
-def _cone_nodes(rv: Any, model: Any) -> list:
-    """Apply nodes of the fields that `rv` feeds and whose precision is that of two or more measurements."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.steps.common.expressions import fields_fed
-
-    nodes: list = []
-    for node in fields_fed(rv, model):
-        is_cut = isinstance(node.op, GaussianFieldRV) or (
-            isinstance(node.op, MixedFieldRV) and (node.op.layout.kind == 2).any()
-        )
-        if is_cut and node not in nodes:
-            nodes.append(node)
-    return nodes
-
-
 def is_cut(rv: Any, model: Any) -> bool:
     """Whether the precision of a field that `rv` feeds cuts its prior."""
-    return bool(_cone_nodes(rv, model))
+    return bool(cone_nodes(rv, model))
 
 
 class _Walk:
@@ -224,7 +203,7 @@ class _Walk:
             is_conjugate,
         )
 
-        fed = {rv: _cone_nodes(rv, model) for rv in _sparse(model)}
+        fed = {rv: cone_nodes(rv, model) for rv in sparse_weights(model)}
         sparse = [rv for rv in fed if all(isinstance(n.op, GaussianFieldRV) for n in fed[rv])]
         if fed and not sparse:
             raise ValueError(
@@ -311,115 +290,6 @@ def _free_diagonals(nodes: list, model: Any) -> list:
         ):
             found[rv] = None
     return list(found)
-
-
-class MeasuredPart(NamedTuple):
-    """The measurements of mixed fields by themselves: a model of their prior alone.
-
-    Given what their priors depend on, edges that end in an answer are independent of those between
-    measurements, and the cone does not cut them.
-
-    Attributes
-    ----------
-    model : pymc.Model
-        With copies of all variables on which the prior depends.
-    entries : (m,) int64 array
-        Entries of the weights of the mixed fields that are between measurements.
-    p : dict
-        Probabilities of all entries of each vector, in terms of the variables of `model`, by its name.
-    """
-
-    model: Any
-    entries: np.ndarray
-    p: dict[str, Any]
-
-    @classmethod
-    def of(cls, model: Any, rv: Any) -> "MeasuredPart | None":
-        """Make it; None if `rv` is the weight of Gaussian fields.
-
-        Raises
-        ------
-        ValueError
-            If `rv` feeds Gaussian fields beside mixed ones, or mixed ones of other edges.
-        """
-        import pymc as pm
-        import pytensor.tensor as pt
-        from pytensor.graph.replace import graph_replace
-        from pytensor.graph.traversal import ancestors
-
-        from pymc_mrf.distributions.gaussian import GaussianMRF
-        from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-        from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-        from pymc_mrf.graph.structure import PairwiseGraph
-
-        nodes = _cone_nodes(rv, model)
-        if not any(isinstance(node.op, MixedFieldRV) for node in nodes):
-            return None
-        vectors = [one for one in _sparse(model) if set(_cone_nodes(one, model)) & set(nodes)]
-        layouts = [node.op.layout for node in nodes if isinstance(node.op, MixedFieldRV)]
-        is_common = len(layouts) == len(nodes) and all(
-            np.array_equal(one.pairs, layouts[0].pairs) and np.array_equal(one.kind, layouts[0].kind)
-            for one in layouts
-        )
-        fed = {frozenset(_cone_nodes(one, model)) for one in vectors}
-        if (
-            not is_common
-            or len(fed) > 1
-            or any(one.owner.op.n != len(layouts[0].kind) for one in vectors)
-        ):
-            raise ValueError(
-                f"{rv.name} is the weight of a MixedMRF with edges between measurements and of other fields, "
-                "or a part of it, and its prior probability within the cone is found where all its fields "
-                "have the same edges and are sums of the same vectors"
-            )
-        needed = set(
-            ancestors([*(of_cone(n)[1] for n in nodes), *(v for o in vectors for v in o.owner.inputs)])
-        )
-        layout = layouts[0]
-        entries = np.flatnonzero(layout.kind == 2)
-        ends = layout.ends[entries] - len(layout.cards)
-        graph = PairwiseGraph(range(layout.n_measured), ends.tolist())
-        copies: dict = {}
-        probabilities: dict[str, Any] = {}
-        with pm.Model(coords=model.coords) as part:
-            for other in model.free_RVs:
-                if other in needed and other not in vectors:
-                    inputs = graph_replace(list(other.owner.inputs), copies, strict=False)
-                    copy = other.owner.clone_with_new_inputs(inputs).outputs[other.index]
-                    transform = model.rvs_to_transforms[other]
-                    copies[other] = part.register_rv(copy, other.name, default_transform=transform)
-            whole = {}
-            for one in vectors:
-                op = one.owner.op
-                _, p, *parameters = op.shape_and_arguments(one.owner.inputs)
-                block = layout.edge if op.blocks else np.arange(op.n)
-                p, *parameters = graph_replace([p[block], *parameters], copies, strict=False)
-                own = SpikeAndSlab(one.name, p[entries], op.scalar.at(*parameters), shape=len(entries))
-                probabilities[one.name] = pt.as_tensor(p)
-                whole[one] = pt.zeros(op.n)[entries].set(own)
-            for k, node in enumerate(nodes):
-                weight, diagonal = graph_replace(list(of_cone(node)), {**copies, **whole}, strict=False)
-                rows = np.eye(max(2, graph.n_nodes), graph.n_nodes)
-                GaussianMRF(f"x_{k}", weight[..., entries], diagonal, graph=graph, observed=rows)
-        return cls(part, entries, probabilities)
-
-    def spread(self, found: ConePrior, draws: dict[str, np.ndarray], rv: Any) -> ConePrior:
-        """Put presence and draws of the entries between measurements among those of all."""
-        import pytensor
-        from pytensor.graph.traversal import ancestors
-
-        p, shape = self.p[rv.name], found.presence.shape[:2]
-        needed = set(ancestors([p]))
-        inputs = [v for v in self.model.free_RVs if v in needed]
-        f = pytensor.function(inputs, p)
-        if inputs:
-            rows = [f(*(draws[v.name][cell] for v in inputs)) for cell in np.ndindex(shape)]
-            presence = np.array(rows).reshape(*shape, -1)
-        else:
-            presence = np.broadcast_to(f(), (*shape, rv.owner.op.n)).copy()
-        whole = np.full(presence.shape, np.nan)
-        presence[..., self.entries], whole[..., self.entries] = found.presence, found.draws
-        return ConePrior(presence, whole)
 
 
 def _labelled(model: Any, name: str, drawn: np.ndarray) -> xr.DataArray:

@@ -7,7 +7,7 @@ neighbours (`pymc_mrf.likelihood.expected_neighbours`): rows of their own to the
 """
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
-from pymc_mrf.kernels.views.pseudo_scores import PANEL, Scores, take_moved
+from pymc_mrf.kernels.views.pseudo_scores import Scores
 from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
@@ -25,6 +25,7 @@ from pymc_mrf.likelihood.draw_cost import BY_ROW, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
+from pymc_mrf.likelihood.edges.score_panels import Panel, fill_columns, panels_of, visited
 from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.parts import Parts
 
@@ -33,10 +34,6 @@ Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
 MAX_STRETCH = 8.0
-FEWEST_EDGES, LEAST_SHARE = 8000, 1 / 3
-"""Candidate edges, and their share of the pairs of nodes, from which on scores are made at once. Complete
-fields of 96 binary nodes, 4,560 edges, take as long with them as without, 1,000 rows; of 128 nodes 8 % less,
-of 1,024 a third."""
 
 
 class PseudoEdges(EdgeEngine):
@@ -90,13 +87,13 @@ class PseudoEdges(EdgeEngine):
         C *= of_nodes[:, None, None]
         v *= of_nodes[:, None]
         n_biases = len(data.t) if moves_biases else 0
-        weights = np.stack([self.node_weights, self.rest_weights])
         sources = sources_of(self._columns, field)
-        panels = panels_of(field, sources)
         # rows of expected neighbours have features of their own for each block
-        self._panels = panels if not expected and pays(panels, sources) else []
+        self._panels: list[Panel] = [] if expected else panels_of(field, sources)
         has_scores = bool(self._panels)
-        self.view = pseudo_view(x, self._columns, field, data, n_biases, weights, expected, has_scores)
+        self.view = pseudo_view(
+            x, self._columns, field, data, n_biases, self._weights, expected, has_scores
+        )
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
         self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
         self._norms = np.zeros(d)
@@ -109,8 +106,12 @@ class PseudoEdges(EdgeEngine):
         """Rows of the view as well."""
         super().set_data(x)
         self._weigh(self.view.field, self.view.data)
-        weights = np.stack([self.node_weights, self.rest_weights])
-        fill_rows(self.view, x, self._columns, weights, self._expected)
+        fill_rows(self.view, x, self._columns, self._weights, self._expected)
+
+    @property
+    def _weights(self) -> np.ndarray:
+        """Both weights of every node (2, d)."""
+        return np.stack([self.node_weights, self.rest_weights])
 
     def _weigh(self, field: Field, data: FieldData) -> None:
         """Multiply the sums over rows by the weights of the conditionals that have them."""
@@ -130,18 +131,9 @@ class PseudoEdges(EdgeEngine):
         if not self._panels:
             yield from super().visits()
             return
-        scores, R = self.view.scores, self.view.now.R
+        scores = self.view.scores
         assert isinstance(scores, Scores)
-        scores.moved[:] = np.inf
-        for panel in self._panels:
-            take_moved(scores, R)
-            nodes, (sources, targets) = panel.nodes, panel.others
-            own, back = scores.own[: panel.n], scores.back[: panel.n]
-            np.matmul(scores.residuals[nodes], scores.columns[sources].T, out=own[:, sources])
-            np.matmul(scores.columns[nodes], scores.residuals[targets].T, out=back[:, targets])
-            scores.panel[:] = nodes.start, panel.n
-            yield panel.edges
-        scores.panel[:] = 0
+        yield from visited(self._panels, scores, self.view.now.R)
 
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
@@ -207,52 +199,6 @@ class ConditionalEdges(PseudoEdges):
 
     def __init__(self, x, graph, family, moves_biases) -> None:
         super().__init__(x, graph, family, moves_biases, weight=1.0)
-
-
-class Panel(NamedTuple):
-    """Nodes whose edges follow one another in a sweep.
-
-    Attributes
-    ----------
-    nodes : slice
-        First ends of the edges.
-    edges : (k,) int64 array
-        In the order of visits.
-    others : list of two slices
-        What holds the sources of these nodes, and the nodes that these are sources of.
-    """
-
-    nodes: slice
-    edges: np.ndarray
-    others: list[slice]
-
-    @property
-    def n(self) -> int:
-        """Number of nodes."""
-        return self.nodes.stop - self.nodes.start
-
-
-def panels_of(field: Field, sources: np.ndarray) -> list[Panel]:
-    """Divide the edges by their first ends; `sources` (r, 2) is that of `PseudoEdges`."""
-    d, found = len(field.features), []
-    of_edges = field.edges[:, 0] // PANEL
-    order = field.order[np.argsort(of_edges[field.order], kind="stable")]
-    starts = range(0, d, PANEL)
-    cuts = np.searchsorted(of_edges[order], np.arange(1, len(starts)))
-    for start, edges in zip(starts, np.split(order, cuts), strict=True):
-        seconds = field.edges[edges, 1][sources[edges, 1] >= 0]
-        others = [
-            slice(int(places.min()), int(places.max()) + 1) if len(places) else slice(0, 0)
-            for places in (sources[edges, 0], seconds)
-        ]
-        found.append(Panel(slice(start, min(start + PANEL, d)), edges, others))
-    return found
-
-
-def pays(panels: list[Panel], sources: np.ndarray) -> bool:
-    """Whether scores of all pairs at once take less time than those of the edges alone."""
-    n_pairs = sum(panel.n * sum(s.stop - s.start for s in panel.others) for panel in panels)
-    return len(sources) >= FEWEST_EDGES and (sources >= 0).sum() >= LEAST_SHARE * n_pairs
 
 
 def pseudo_view(
@@ -374,15 +320,6 @@ def fill_rows(
     view.sums.Z2[is_arrow, 0] = 0.0
     if isinstance(view.scores, Scores):
         fill_columns(view.scores, S, n_each)
-
-
-def fill_columns(scores: Scores, S: np.ndarray, n_each: np.ndarray) -> None:
-    """Fill in the columns of sources with features `S` (D, M, N) in rows that are there if `n_each` > 0."""
-    is_row = n_each > 0.0
-    scores.mean[:] = (S * is_row).sum(axis=2) / is_row.sum(axis=2)
-    columns = np.where(is_row, S - scores.mean[:, :, None], 0.0).reshape(len(S), -1)
-    scores.columns[:] = columns
-    scores.norm[:] = np.sqrt((columns**2).sum(axis=1))
 
 
 def fill_expected(

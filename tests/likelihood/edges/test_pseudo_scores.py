@@ -8,7 +8,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_scores import NoScores
-from pymc_mrf.likelihood.edges import pseudo_edges
+from pymc_mrf.likelihood.edges import score_panels
 from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from tests.reference.priors import normal, normals
 from tests.statistics import Z
@@ -34,7 +34,7 @@ FAMILIES = {
 @pytest.fixture
 def few_edges(monkeypatch):
     """Make scores at once for any number of edges."""
-    monkeypatch.setattr(pseudo_edges, "FEWEST_EDGES", 0)
+    monkeypatch.setattr(score_panels, "FEWEST_EDGES", 0)
 
 
 def engine_of(name, rng):

@@ -1,0 +1,58 @@
+"""Fields of measurements, whose precision has to be positive definite: it cuts the prior of their weights."""
+
+from typing import Any
+
+
+def fields_of_measurements(model: Any) -> dict[Any, str]:
+    """Apply nodes of the Gaussian and mixed fields of a model that are observed, and their names."""
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+    from pymc_mrf.distributions.parents import field_node
+
+    nodes: dict = {}  # both parts of a field with missing cells lead to its node
+    for rv in model.observed_RVs:
+        node = field_node(rv)
+        if node is not None and isinstance(node.op, GaussianFieldRV | MixedFieldRV):
+            nodes.setdefault(node, str(rv.name).removesuffix("_observed"))
+    return nodes
+
+
+def of_cone(node: Any) -> list:
+    """Weights and diagonal of a field, all of which its precision is made."""
+    parameters = node.op.dist_params(node)
+    return [parameters[node.op.labels.index(label)] for label in ("weight", "diagonal")]
+
+
+def precision_of(node: Any) -> Any:
+    """Precision (..., c, c) of the measurements of a field, symbolic."""
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.symbolic_tables import core
+
+    weight, diagonal = of_cone(node)
+    if isinstance(node.op, GaussianFieldRV):
+        return node.op.precision(weight, diagonal)
+    first = len(node.op.layout.owner)
+    return -node.op.form(core(weight, 1), core(diagonal, 1))[first:, first:]
+
+
+def cone_nodes(rv: Any, model: Any) -> list:
+    """Apply nodes of the fields that `rv` feeds and whose precision is that of two or more measurements."""
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
+    from pymc_mrf.steps.common.expressions import fields_fed
+
+    nodes: list = []
+    for node in fields_fed(rv, model):
+        is_cut = isinstance(node.op, GaussianFieldRV) or (
+            isinstance(node.op, MixedFieldRV) and (node.op.layout.kind == 2).any()
+        )
+        if is_cut and node not in nodes:
+            nodes.append(node)
+    return nodes
+
+
+def sparse_weights(model: Any) -> list:
+    """Every `SpikeAndSlab` of the model that is the weight of a field of measurements, or a term of it."""
+    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+
+    return [rv for rv in model.free_RVs if is_spike_and_slab(rv) and cone_nodes(rv, model)]
