@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.diagnose import diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges
     from pymc_mrf.analysis.edge_tables import edge_strength, edge_table
-    from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph, precision_recall
+    from pymc_mrf.analysis.edges import edge_density, edge_inclusion, median_graph
     from pymc_mrf.analysis.evidence import (
         cluster_evidence,
         clustering_probabilities,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.original_units import original_units
     from pymc_mrf.analysis.partial_correlations import partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan
+    from pymc_mrf.analysis.precision_recall import precision_recall
     from pymc_mrf.analysis.prediction import predict_nodes, predictability, score_predictions
     from pymc_mrf.analysis.predictive import log_pseudo_likelihood
     from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
@@ -353,7 +354,7 @@ _HOMES = {
     "plot_ppc_runs": "pymc_mrf.plots.ppc_runs",
     "plot_prior_sensitivity": "pymc_mrf.plots.evidence",
     "point_grouping": "pymc_mrf.analysis.groups",
-    "precision_recall": "pymc_mrf.analysis.edges",
+    "precision_recall": "pymc_mrf.analysis.precision_recall",
     "predict_nodes": "pymc_mrf.analysis.prediction",
     "predictability": "pymc_mrf.analysis.prediction",
     "prediction_calibration": "pymc_mrf.analysis.calibration",

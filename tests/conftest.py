@@ -5,6 +5,7 @@ from pathlib import Path
 
 # read when NumPy is imported, also by workers: threads of a busy core wait longer than they compute
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # read when matplotlib is imported: no figure needs a screen
 
 import numpy as np
 import pytest

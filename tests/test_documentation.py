@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 import pymc_mrf as pmrf
@@ -41,7 +40,6 @@ def saved_figures(code: list[str]) -> set[str]:
 @pytest.mark.parametrize("name", pages.TUTORIALS)
 def test_tutorial_runs_and_shows_what_it_makes(name, tmp_path, few_starts):
     page = DOCS / f"{name}.md"
-    plt.switch_backend("Agg")
     _, printed = pages.run(page, tmp_path, compute_convergence_checks=False, **SHORT)
     text = page.read_text(encoding="utf-8")
     shown = set(re.findall(rf"_results/{name}_(\d+)\.txt", text))

@@ -7,6 +7,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis import edges
+from pymc_mrf.analysis.precision_recall import precision_recall
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
@@ -129,7 +130,7 @@ def test_edge_density(rng):
 def test_precision_and_recall_equal_counting(rng, levels):
     p = rng.integers(0, levels + 1, 40) / levels
     truth = rng.random(40) < 0.4
-    curve = edges.precision_recall(p, truth)
+    curve = precision_recall(p, truth)
     assert curve.threshold.values.tolist() == sorted({0.0, 0.5, *p.tolist()})
     for t in curve.threshold.values:
         chosen = [e for e in range(40) if p[e] > t]
@@ -149,17 +150,17 @@ def test_precision_and_recall_equal_counting(rng, levels):
 def test_precision_and_recall_of_a_posterior_against_true_weights(rng):
     inclusion = edges.edge_inclusion(tree_of(sparse_draws(rng)), "theta").inclusion
     weights = xr.DataArray([0.0, 0.0, -1.5, 2.0], dims="edge", coords={"edge": inclusion.edge})
-    at_half = edges.precision_recall(inclusion, weights).sel(threshold=0.5)
+    at_half = precision_recall(inclusion, weights).sel(threshold=0.5)
     assert at_half.recall == 1.0
     with pytest.raises(ValueError, match="inclusion and truth have other labels"):
-        edges.precision_recall(inclusion, weights[::-1])
+        precision_recall(inclusion, weights[::-1])
 
 
 def test_perfect_and_reversed_order():
     truth = [True, True, False, False]
-    good = edges.precision_recall([0.9, 0.8, 0.2, 0.1], truth).sel(threshold=0.5)
+    good = precision_recall([0.9, 0.8, 0.2, 0.1], truth).sel(threshold=0.5)
     assert (good.precision, good.recall, good.f1) == (1.0, 1.0, 1.0)
-    bad = edges.precision_recall([0.1, 0.2, 0.8, 0.9], truth).sel(threshold=0.5)
+    bad = precision_recall([0.1, 0.2, 0.8, 0.9], truth).sel(threshold=0.5)
     assert (bad.precision, bad.recall, bad.f1) == (0.0, 0.0, 0.0)
 
 
@@ -177,7 +178,7 @@ def test_perfect_and_reversed_order():
 )
 def test_bad_truths_are_named(inclusion, truth, error, message):
     with pytest.raises(error, match=message):
-        edges.precision_recall(inclusion, truth)
+        precision_recall(inclusion, truth)
 
 
 def test_bad_input_is_named(rng):

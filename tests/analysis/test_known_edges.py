@@ -1,6 +1,5 @@
 """A model alone tells variable, graph and kinds of nodes."""
 
-import matplotlib
 import pandas as pd
 import pymc as pm
 import pytest
@@ -8,8 +7,6 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.known_edges import known_edges
 from tests.network import models
-
-matplotlib.use("Agg")
 
 
 @pytest.fixture(scope="module")

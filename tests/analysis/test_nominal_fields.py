@@ -1,6 +1,5 @@
 """Functions of users and nominal fields: those that serve them, and what others say to do."""
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -9,7 +8,6 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 
-matplotlib.use("Agg")
 NODES, CARDS = list("abc"), [3, 2, 3]
 GRAPH = pmrf.graphs.complete(NODES)
 
@@ -81,7 +79,6 @@ def test_what_serves_answers_without_an_order(fit):
     assert pmrf.plot_ppc_edges(idata, "x", graph=GRAPH).viz is not None
     assert pmrf.plot_ppc_magnetisation(idata, "x").viz is not None
     assert "weight" in str(pmrf.diagnose(idata, model=model))
-    matplotlib.pyplot.close("all")
 
 
 STRENGTHS = "strengths of tables .pymc_mrf.edge_strength. in place of their parameters"

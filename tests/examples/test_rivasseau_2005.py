@@ -1,6 +1,5 @@
 """The scripts run at tiny size."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -13,7 +12,6 @@ from tests.statistics import ALPHA
 
 @pytest.mark.slow
 def test_tree_partition_tables(tmp_path, figures):
-    plt.switch_backend("Agg")
     tree_partition_tables.main(["--output", str(tmp_path)])
     text = (tmp_path / "_results" / "tree_partitions.md").read_text(encoding="utf-8")
     for title in ("Table 6.1", "Table 6.2", "Table 6.3"):

@@ -19,14 +19,20 @@ def measurements(n, seed):
     return np.random.default_rng(seed).multivariate_normal(np.zeros(3), S, size=n)
 
 
-def small_model(gaps=False):
-    x = measurements(30, 5) + 1.0
+def rows(n, gaps=False):
+    """Measurements away from zero, maybe with missing cells."""
+    x = measurements(n, 5) + 1.0
     if gaps:
         x[::3, 0], x[1::4, 2] = np.nan, np.nan
+    return x
+
+
+def small_model(gaps=False, x=None, mean=lambda: pm.Normal("mean", 0, 2, shape=3), **options):
+    """Three nodes; `mean` declares the means."""
+    x = rows(30, gaps) if x is None else x
     with pm.Model() as model, warnings.catch_warnings():
         warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
         diagonal = pm.Gamma("diagonal", 2, 1, shape=3)
-        mean = pm.Normal("mean", 0, 2, shape=3)
-        pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, observed=x)
+        pmrf.GaussianMRF("x", w, diagonal, mean(), graph=TRIANGLE, observed=x, **options)
     return model

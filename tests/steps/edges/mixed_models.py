@@ -13,8 +13,8 @@ KINDS = pmrf.ColumnKinds(
 GRAPH = pmrf.graphs.complete(KINDS.names)
 
 
-def small_model(likelihood="exact", gaps=False):
-    """Four nodes of every kind, 40 rows, maybe with missing cells."""
+def small_model(likelihood="exact", gaps=False, mean=lambda: None, **options):
+    """Four nodes of every kind, 40 rows, maybe with missing cells; `mean` may declare means."""
     rng = np.random.default_rng(3)
     x = np.stack(
         [rng.integers(0, 2, 40), rng.normal(size=40), rng.integers(0, 3, 40), rng.normal(size=40)]
@@ -27,7 +27,7 @@ def small_model(likelihood="exact", gaps=False):
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.5), blocks=blocks)
         bias = pm.Normal("bias", 0, 1, shape=(2, 3))
         diagonal = pm.Gamma("diagonal", 2, 1, shape=2)
-        pmrf.MixedMRF(
-            "x", w, bias, diagonal, graph=GRAPH, kinds=KINDS, likelihood=likelihood, observed=table
-        )
+        given = {"graph": GRAPH, "kinds": KINDS, "likelihood": likelihood, "observed": table}
+        parameters = [p for p in (w, bias, diagonal, mean()) if p is not None]
+        pmrf.MixedMRF("x", *parameters, **given, **options)
     return model

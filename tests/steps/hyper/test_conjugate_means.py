@@ -1,7 +1,5 @@
 """ConjugateMeans: full conditionals by the model's own density, exact posteriors, what is recognised."""
 
-import warnings
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -15,48 +13,32 @@ from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans, field_of_means
 from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from tests.reference.gaussian import fixed_diagonal_posterior
 from tests.statistics import Z
+from tests.steps.edges import gaussian_models, mixed_models
 from tests.steps.edges.binary_models import standardised_gaps
 from tests.steps.edges.gaussian_models import DIAGONAL, EDGES, TRIANGLE, measurements
-from tests.steps.edges.mixed_models import GRAPH, KINDS
 
 SCALE = np.array([2.0, 0.5, 1.0])
 WEIGHT = np.array([0.4, 0.0, -0.3])
 
 
-def gaussian_model(mean="normal", x=None, gaps=False):
-    x = measurements(20, 5) + 1.0 if x is None else x
-    if gaps:
-        x[::3, 0], x[1::4, 2] = np.nan, np.nan
-    with pm.Model() as model, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
-        diagonal = pm.Gamma("diagonal", 2, 1, shape=3)
-        if mean == "normal":
-            sd = pm.HalfNormal("sd", 1)
-            mean = pm.Normal("mean", [0.5, -1.0, 0.0], 0.3 * sd, shape=3)
-        else:
-            mean = pm.Flat("mean", shape=3)
-        pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, scale=SCALE, observed=x)
-    return model
+def normal_means():
+    return pm.Normal("mean", [0.5, -1.0, 0.0], 0.3 * pm.HalfNormal("sd", 1), shape=3)
+
+
+def gaussian_model(mean=normal_means, x=None, gaps=False):
+    return gaussian_models.small_model(
+        x=gaussian_models.rows(20, gaps) if x is None else x, mean=mean, scale=SCALE
+    )
+
+
+def flat_model():
+    return gaussian_model(lambda: pm.Flat("mean", shape=3))
 
 
 def mixed_model(likelihood="exact", gaps=False):
-    rng = np.random.default_rng(3)
-    columns = [rng.integers(0, 2, 40), rng.normal(size=40), rng.integers(0, 3, 40), rng.normal(size=40)]
-    x = np.stack(columns, axis=1)
-    table = np.ma.masked_array(x, rng.random(x.shape) < 0.2) if gaps else x
-    blocks = KINDS.block_sizes(GRAPH)
-    with pm.Model() as model, warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.exceptions.ImputationWarning)
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.5), blocks=blocks)
-        bias = pm.Normal("bias", 0, 1, shape=(2, 3))
-        diagonal = pm.Gamma("diagonal", 2, 1, shape=2)
-        mean = pm.Normal("mean", 1.0, 0.5, shape=2)
-        pmrf.MixedMRF(
-            "x", w, bias, diagonal, mean, graph=GRAPH, kinds=KINDS, scale=[1.5, 0.8],
-            likelihood=likelihood, observed=table,
-        )  # fmt: skip
-    return model
+    return mixed_models.small_model(
+        likelihood, gaps, lambda: pm.Normal("mean", 1.0, 0.5, shape=2), scale=[1.5, 0.8]
+    )
 
 
 def table_model():
@@ -66,7 +48,7 @@ def table_model():
 
 MODELS = {
     "normal": gaussian_model,
-    "flat": lambda: gaussian_model("flat"),
+    "flat": flat_model,
     "missing cells": lambda: gaussian_model(gaps=True),
     "standardised": table_model,
     "answers": mixed_model,
@@ -152,7 +134,7 @@ def test_flat_means_cost_a_row():
 
 
 def test_nothing_is_left_for_nuts():
-    for model in (gaussian_model("flat"), table_model()):
+    for model in (flat_model(), table_model()):
         with model:
             assert set(assign_step_methods(model)[1]) == {EdgeGibbs, ConjugateMeans}
     model = gaussian_model(gaps=True)
