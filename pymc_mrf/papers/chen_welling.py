@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_mrf.likelihood.edges.chen_welling import (
+from pymc_mrf.papers.engines.chen_welling import (
     ChenWellingEngine,
     ExactChenWelling,
     PersistentChenWelling,

@@ -9,7 +9,7 @@ from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
-from pymc_mrf.likelihood.groups.stripped_beta import StrippedBeta
+from pymc_mrf.papers.engines.stripped_beta import StrippedBeta
 from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
