@@ -122,19 +122,13 @@ class RowChains:
         pair_counts.pair_counts(self.x, self.graph.edges, counts)
 
 
-def _all_finite(edge_tables: np.ndarray, node_tables: np.ndarray) -> bool:
-    return bool(np.isfinite(edge_tables).all() and np.isfinite(node_tables).all())
-
-
 def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
-    # weights and biases cannot express impossible pairs: infinity less infinity
-    finite = _all_finite(edge_tables, node_tables)
-    sweeps = gibbs.gibbs_sweeps if finite else gibbs.gibbs_sweeps_states
-    return lambda x, n_sweeps, rng: sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+    return lambda x, n_sweeps, rng: gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
 
 
 def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
-    if not _all_finite(edge_tables, node_tables):
+    # weights and biases cannot express impossible pairs: infinity less infinity
+    if not (np.isfinite(edge_tables).all() and np.isfinite(node_tables).all()):
         tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
         return lambda x, n_sweeps, rng: states_gibbs.sweep_rows(x, tables, graph, n_sweeps, rng)
     weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
