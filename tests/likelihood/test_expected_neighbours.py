@@ -84,5 +84,5 @@ def test_data_are_those_without_missing_cells():
     x[4, 1] = np.ma.masked
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
         pmrf.KineticMRF("x", np.zeros(4), 0.0, graph=GRAPH, observed=x)
-    expected = field_node(model["x_unobserved"]).op.expected
+    expected = field_node(model["x_unobserved"]).op.likelihood.expected
     assert len(expected.windows) == 9  # of 11: that row, and the next one

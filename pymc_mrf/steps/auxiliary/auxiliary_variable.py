@@ -15,6 +15,8 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import auxiliary_groups as kernels
 from pymc_mrf.kernels.groups.auxiliary_draws import ExactDraws
 from pymc_mrf.kernels.simulation import gibbs, pcd
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
@@ -104,7 +106,7 @@ class AuxiliaryVariableMH(GroupGibbs):
     """
 
     name = "auxiliary_variable_mh"
-    invariant: ClassVar = dict.fromkeys(("particles", "exact"), GIVEN_DRAWS)
+    invariant: ClassVar = dict.fromkeys((Particles, Exact), GIVEN_DRAWS)
     remembers = ("s_auxiliary", "complaints")
     prefix = "auxiliary_mh"
     statistics: Statistics = (

@@ -9,7 +9,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.builders import grid
-from pymc_mrf.steps.edges.edge_checks import false_edges, overstated_edges
+from pymc_mrf.likelihood.pseudo.checks import false_edges, overstated_edges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
 from pymc_mrf.steps.edges.reversible_jump import ReversibleJump

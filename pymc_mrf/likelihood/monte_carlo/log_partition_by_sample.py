@@ -44,9 +44,8 @@ class LogPartitionBySample(NumbaOp, Op):
         return [[True, False], *([False, False] for _ in node.inputs[1:])]
 
 
-def log_partition_by_sample(op, parameters):
-    """Symbolic log-partition function, up to a constant, of a field with the `sampled` of its Op."""
-    family, graph, reference = op.family, op.graph, op.sampled.reference
+def log_partition_by_sample(graph, family, reference, natural):
+    """Symbolic log-partition function, up to a constant, of a field at natural parameters, by a `Reference`."""
     F, G = features_of(family, graph.n_nodes), family.node_basis
     pair, products = family.edge_products(graph.edges)
     edges = graph.edges[pair]
@@ -66,4 +65,4 @@ def log_partition_by_sample(op, parameters):
     ]
     # shared, so that no graph contains, compares or compiles them
     inputs = [pytensor.shared(array, borrow=True) for array in arrays]
-    return LogPartitionBySample()(op.flat_natural(parameters), *inputs, return_list=True)[0]
+    return LogPartitionBySample()(natural, *inputs, return_list=True)[0]

@@ -10,7 +10,7 @@ from pytensor.graph.rewriting.basic import GraphRewriter
 
 from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.path import path_coupling, share_below_zero
+from pymc_mrf.likelihood.path.path_form import Simulated, path_coupling, share_below_zero
 
 CHANCE = 0.002
 """Share of draws below 0 that a prior is not likely to have had where none of the draws showed it before."""
@@ -22,14 +22,13 @@ class CheckPaths(GraphRewriter):
     def apply(self, fgraph):
         """Look at all fields, with the variables as they are in this model."""
         for node in list(fgraph.apply_nodes):
-            if isinstance(node.op, MarkovRandomFieldRV) and node.op.path is not None:
-                _check_coupling(node)
+            path = node.op.likelihood.path if isinstance(node.op, MarkovRandomFieldRV) else None
+            if path is not None and not path.is_signed:
+                _check_coupling(path, node)
 
 
-def _check_coupling(node) -> None:
-    path, family = node.op.path, node.op.family
-    if path.is_signed:
-        return
+def _check_coupling(path: Simulated, node) -> None:
+    family = node.op.family
     coupling = path_coupling(path, family, node.op.dist_params(node)[0])
     drawn = FunctionGraph(outputs=[coupling], clone=True, copy_inputs=False)
     remove_valued_rvs.apply(drawn)

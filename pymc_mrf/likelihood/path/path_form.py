@@ -1,4 +1,4 @@
-"""`likelihood="path"`: fields whose log-partition function is simulated once.
+"""Which fields have a log-partition function that is simulated once, and their parameters along it.
 
 Along one coupling, or on a grid of one coupling and one field, the same for all nodes; edges may have known
 weights, by which the coupling is multiplied. Fields that differ between nodes, and couplings that repel under
@@ -24,7 +24,7 @@ from pytensor.tensor.basic import Alloc
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import warn_user
-from pymc_mrf.distributions.arguments import entries_of_dims, is_random, value_of
+from pymc_mrf.distributions.arguments import is_random, value_of
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
 from pymc_mrf.distributions.symbolic_tables import core, filling_number
@@ -358,17 +358,6 @@ def shared_number(parameter: Any) -> Any:
         values = np.unique(parameter.data)
         return pt.constant(values[0]) if len(values) == 1 else None
     return filling_number(parameter)
-
-
-def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:
-    """Count the rows of a field by its data, or else by its shape or dims."""
-    if x is not None:
-        return x.size // x.shape[-1]
-    shape, dims = options.get("shape") or (), options.get("dims")
-    if not shape and isinstance(dims, tuple | list):
-        shape = *entries_of_dims(dims[:-1], name), None
-    lengths = shape[:-1] if isinstance(shape, tuple | list) else ()
-    return int(np.prod([n for n in lengths if isinstance(n, int | np.integer)], initial=1))
 
 
 def _is_zero(parameter: Any) -> bool:
