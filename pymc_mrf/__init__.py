@@ -86,6 +86,10 @@ if TYPE_CHECKING:
     from pymc_mrf.likelihood.monte_carlo.likelihood import MonteCarlo
     from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
     from pymc_mrf.network.network import Network
+    from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+    from pymc_mrf.papers.reversible_jump import ReversibleJump
+    from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edge_table import plot_edge_table
@@ -105,17 +109,13 @@ if TYPE_CHECKING:
     from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
-    from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.auxiliary.exchange import Exchange
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-    from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-    from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
     from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
     from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
     from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-    from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -258,7 +258,7 @@ __all__ = [
 _MODULES = {"datasets": "pymc_mrf.datasets", "graphs": "pymc_mrf.graph.builders"}
 _HOMES = {
     "AgreementMRF": "pymc_mrf.distributions.mrf",
-    "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary.auxiliary_variable",
+    "AuxiliaryVariableMH": "pymc_mrf.papers.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
     "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
     "ConditionalGibbs": "pymc_mrf.steps.groups.conditional_gibbs",
@@ -291,14 +291,14 @@ _HOMES = {
     "LaggedGraph": "pymc_mrf.graph.lagged",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
-    "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
+    "PersistentLangevin": "pymc_mrf.papers.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
     "Pseudo": "pymc_mrf.likelihood.pseudo.likelihood",
     "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
-    "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
+    "ReversibleJump": "pymc_mrf.papers.reversible_jump",
     "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
-    "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",
+    "StrippedBetaGibbs": "pymc_mrf.papers.stripped_beta",
     "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",
     "check_tree_partition": "pymc_mrf.graph.tree_partition",
     "chow_liu": "pymc_mrf.estimation.chow_liu",

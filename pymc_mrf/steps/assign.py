@@ -13,22 +13,22 @@ from pymc.step_methods.compound import BlockedStep, Competence
 from pymc_mrf.distributions.parents import feeds_intractable
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
-from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
+from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
 from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters

@@ -27,6 +27,8 @@ LARGE = {
 }  # fmt: skip
 SAMPLE = {"progressbar": False, "quiet": True, "compute_convergence_checks": False, "random_seed": 7}
 
+KERNELS = "pymc_mrf.kernels.", "pymc_mrf.papers.kernels."
+
 
 @pytest.fixture(params=[slow(name) if name in LARGE else name for name in CASES])
 def case(request, monkeypatch):
@@ -38,7 +40,7 @@ def case(request, monkeypatch):
 
 def machine_code():
     """Number of compiled versions of all kernels."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("pymc_mrf.kernels.")]
+    modules = [module for name, module in sys.modules.items() if name.startswith(KERNELS)]
     functions = [value for module in modules for value in vars(module).values()]
     return sum(len(value.signatures) for value in functions if isinstance(value, Dispatcher))
 

@@ -45,7 +45,7 @@ class LogPartitionBySample(NumbaOp, Op):
 
 
 def log_partition_by_sample(graph, family, reference, natural):
-    """Symbolic log-partition function, up to a constant, of a field at natural parameters, by a `Reference`."""
+    """Symbolic log-partition function, up to a constant, at natural parameters, by a `Reference`."""
     F, G = features_of(family, graph.n_nodes), family.node_basis
     pair, products = family.edge_products(graph.edges)
     edges = graph.edges[pair]

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import number
-from pymc_mrf.kernels.edges.persistent_langevin import Langevin
 from pymc_mrf.kernels.priors.densities import Tabulated
+from pymc_mrf.papers.chen_welling import ChenWellingStep
+from pymc_mrf.papers.kernels.persistent_langevin import Langevin
 from pymc_mrf.steps.common.statistics import (
     LEAST_DRAWS,
     Beside,
@@ -15,7 +16,6 @@ from pymc_mrf.steps.common.statistics import (
     Statistics,
     acceptance,
 )
-from pymc_mrf.steps.edges.chen_welling import ChenWellingStep
 
 STEP_SIZE = 1e-3  # Chen & Welling (2012), sec. 6.2
 EXACT_STEP_SIZE = 0.3  # where tuning starts from

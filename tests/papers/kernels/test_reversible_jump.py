@@ -6,9 +6,9 @@ from scipy import integrate, special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import reversible_jump as kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edges.chen_welling import ExactChenWelling
+from pymc_mrf.papers.engines.chen_welling import ExactChenWelling
+from pymc_mrf.papers.kernels import reversible_jump as kernels
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal

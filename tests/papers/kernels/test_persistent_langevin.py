@@ -6,11 +6,11 @@ from scipy import stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import persistent_langevin as kernels
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import density_of
 from pymc_mrf.kernels.simulation import packed_states
-from pymc_mrf.likelihood.edges.chen_welling import ExactChenWelling
+from pymc_mrf.papers.engines.chen_welling import ExactChenWelling
+from pymc_mrf.papers.kernels import persistent_langevin as kernels
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from tests.reference import reversible_jump as twin
 from tests.reference.priors import normal

@@ -13,13 +13,13 @@ import numpy as np
 from pymc_mrf.kernels._jit import call_chosen, jit
 from pymc_mrf.kernels.groups.edge_terms import sigmoid
 from pymc_mrf.kernels.junction_trees.junction_tree import collect
-from pymc_mrf.kernels.junction_trees.junction_tree_counts import binomial, draw_edge_statistics
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     calibrate,
     factor_log_table,
     update_factor,
 )
 from pymc_mrf.kernels.log_scores import log_add
+from pymc_mrf.papers.kernels.junction_tree_counts import binomial, draw_edge_statistics
 
 
 class ExactDraws(NamedTuple):

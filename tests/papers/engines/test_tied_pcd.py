@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.estimation import tied_pcd as pcd
 from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
-from pymc_mrf.kernels.simulation.pcd import regularised_covariance, tied_statistics
+from pymc_mrf.kernels.simulation.pcd import tied_statistics
+from pymc_mrf.papers.engines import tied_pcd as pcd
+from pymc_mrf.papers.engines.tied_pcd import regularised_covariance
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 

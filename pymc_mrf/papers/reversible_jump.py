@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import number
+from pymc_mrf.papers.chen_welling import ChenWellingStep
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.chen_welling import ChenWellingStep
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
 EXACT_WIDTH = 8.0  # large jumps: nearly every edge that might be absent lies within

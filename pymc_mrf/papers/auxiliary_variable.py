@@ -10,15 +10,15 @@ import numpy as np
 
 from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.estimation.tied_pcd import ETA_MAX, STEP_MAX, tied_pcd
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.groups import auxiliary_groups as kernels
-from pymc_mrf.kernels.groups.auxiliary_draws import ExactDraws
 from pymc_mrf.kernels.simulation import gibbs, pcd
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
-from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
+from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
+from pymc_mrf.papers.engines.tied_pcd import ETA_MAX, STEP_MAX, regularised_covariance, tied_pcd
+from pymc_mrf.papers.kernels import auxiliary_groups as kernels
+from pymc_mrf.papers.kernels.auxiliary_draws import ExactDraws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
 from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
 from pymc_mrf.steps.common.base import GIVEN_DRAWS
@@ -308,4 +308,4 @@ def _estimate(
         )
     statistics = np.empty((N_PARTICLES, graph.n_edges))
     pcd.tied_statistics(particles, labels, graph.edges, statistic, statistics)
-    return eta, pcd.regularised_covariance(statistics, 0.5 * mean * (1.0 - mean))
+    return eta, regularised_covariance(statistics, 0.5 * mean * (1.0 - mean))

@@ -5,13 +5,13 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
-from pymc_mrf.likelihood.edges.chen_welling import (
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
+from pymc_mrf.papers.engines.chen_welling import (
     ChenWellingEngine,
     ExactChenWelling,
     PersistentChenWelling,
 )
-from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.steps.edges.edge_step import EdgeStep
 
 SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 6.2

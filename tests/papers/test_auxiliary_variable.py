@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
 from tests.steps.groups.models import (

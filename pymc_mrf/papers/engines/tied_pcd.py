@@ -8,7 +8,7 @@ the log-likelihood is the covariance of the statistics, which the particles esti
 import numpy as np
 
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.simulation.pcd import regularised_covariance, tied_statistics
+from pymc_mrf.kernels.simulation.pcd import tied_statistics
 
 # Tied estimates stay in this range: theta within 1e-13 of 0 or 1
 ETA_MAX = 30.0
@@ -16,6 +16,16 @@ ETA_MAX = 30.0
 STEP = 0.15
 # Largest change of one tied parameter in one step
 STEP_MAX = 0.5
+
+
+def regularised_covariance(statistics: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Covariance (G, G) of `statistics` (m, G), with diagonals raised to `spread` (G,).
+
+    That keeps the matrix invertible when all particles agree on a statistic.
+    """
+    covariance = np.atleast_2d(np.cov(statistics.T, bias=True))
+    np.fill_diagonal(covariance, np.maximum(1.05 * np.diagonal(covariance), spread))
+    return covariance
 
 
 def tied_pcd(

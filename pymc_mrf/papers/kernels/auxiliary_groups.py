@@ -19,17 +19,17 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.groups.auxiliary_draws import (
+from pymc_mrf.kernels.groups.crp import add_label, remove_label
+from pymc_mrf.kernels.groups.edge_terms import sigmoid
+from pymc_mrf.kernels.metropolis import metropolis
+from pymc_mrf.kernels.priors.series import draw_base, series_value
+from pymc_mrf.papers.kernels.auxiliary_draws import (
     draw_edge,
     draw_statistics,
     follow_edge,
     logit_at_zero,
     prepare_edges,
 )
-from pymc_mrf.kernels.groups.crp import add_label, remove_label
-from pymc_mrf.kernels.groups.edge_terms import sigmoid
-from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.kernels.priors.series import draw_base, series_value
 
 
 class Walk(NamedTuple):

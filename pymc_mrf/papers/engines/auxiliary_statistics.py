@@ -1,4 +1,4 @@
-"""Statistics of auxiliary data sets, for the moves of `kernels/groups/auxiliary_groups.py`.
+"""Statistics of auxiliary data sets, for the moves of `papers/kernels/auxiliary_groups.py`.
 
 They are drawn exactly down a junction tree, or summed over the rows that an `AuxiliarySampler` simulates.
 """
@@ -6,10 +6,10 @@ They are drawn exactly down a junction tree, or summed over the rows that an `Au
 import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
-from pymc_mrf.kernels.groups.auxiliary_draws import ExactDraws
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.papers.kernels.auxiliary_draws import ExactDraws
 
 
 def exact_draws(sampler: AuxiliarySampler, statistic: np.ndarray, node_tables: np.ndarray) -> ExactDraws:

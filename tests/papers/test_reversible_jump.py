@@ -9,9 +9,9 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
 from tests.reference.views import use_junction_tree

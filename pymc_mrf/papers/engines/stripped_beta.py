@@ -10,11 +10,11 @@ approximation exact on trees. The approximation is exact on trees only.
 
 import numpy as np
 
-from pymc_mrf.estimation.tied_pcd import tied_pcd
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.papers.engines.tied_pcd import tied_pcd
 
 
 def floor_count(n, probability):

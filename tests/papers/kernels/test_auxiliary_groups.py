@@ -7,14 +7,14 @@ from scipy import stats
 
 from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.groups import auxiliary_groups as kernel
 from pymc_mrf.kernels.groups.crp import make_groups
-from pymc_mrf.kernels.junction_trees import junction_tree_counts
 from pymc_mrf.kernels.junction_trees.junction_tree import allocate, collect, pack_pairwise
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
-from pymc_mrf.likelihood.simulated.auxiliary_statistics import SimulatedDraws, exact_draws
+from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
+from pymc_mrf.papers.kernels import auxiliary_groups as kernel
+from pymc_mrf.papers.kernels import junction_tree_counts
 from tests.reference import auxiliary_variable as reference
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies, assert_mean_close
