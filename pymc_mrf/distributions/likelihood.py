@@ -216,7 +216,7 @@ REGISTRY = (
     Entry("pseudo", ("pairwise", "factors"), "pseudo.likelihood:Pseudo"),
     Entry("adjusted-pseudo", ("pairwise",), "adjusted_pseudo.likelihood:AdjustedPseudo"),
     Entry("", ("series",), "conditional.likelihood:Conditional"),
-    Entry("pseudo", ("series",), "pseudo.links:PseudoOfLinks"),
+    Entry("pseudo", ("series",), "conditional.links:PseudoOfLinks"),
     Entry("exact", ("series",), "conditional.likelihood:ListedRows"),
     Entry("", ("gaussian",), "gaussian.likelihood:Normal"),
     Entry("exact", ("mixed",), "mixed.likelihood:MixedExact"),

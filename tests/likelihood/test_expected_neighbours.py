@@ -10,8 +10,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.likelihood.conditional_weights import rest_weights
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.conditional_weights import rest_weights
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 
 GRAPH = LaggedGraph(range(3), [(0, 0), (0, 1)], (1,), [(0, 1), (1, 2)])
 

@@ -15,9 +15,9 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.entries import EntriesRV
 from pymc_mrf.distributions.likelihood import OF_PSEUDO, Declared, Likelihood, possible
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
+from pymc_mrf.likelihood.adjusted_pseudo.adjustment import Adjustment, AffineProblem, adjust
 from pymc_mrf.likelihood.pseudo.likelihood import NO_LIKELIHOOD, of_rows
 from pymc_mrf.likelihood.pseudo.log_pseudo_likelihood import LogPseudoLikelihood
-from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment, AffineProblem, adjust
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from pymc.pytensorf import constant_fold
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
 from pymc_mrf.distributions.kinetic_rv import log_conditionals, log_rows
 from pymc_mrf.distributions.likelihood import Declared, Likelihood
+from pymc_mrf.likelihood.conditional.listed_groups import ListedRowLikelihood
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
-from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges
 from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.listed_groups import ListedRowLikelihood
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
+from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 
 MAX_CELLS = 2**22
 """Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""

@@ -11,7 +11,7 @@ from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.symbolic_tables import shared_by_rows
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
+from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.findings import AGAINST, FOR, Finding
 from pymc_mrf.distributions.parents import rows_of_field
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.edges.reference_search import tolerance_for
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
+from pymc_mrf.likelihood.monte_carlo.reference_search import tolerance_for
 
 EDGE_NOISE = 0.5
 """Largest noise of the log-likelihood ratios that is no reason to warn: they are corrected for it."""

@@ -29,14 +29,14 @@ from pymc_mrf.likelihood.draw_cost import (
     exact_operations,
     sample_operations,
 )
-from pymc_mrf.likelihood.edges.exact_edges import is_enumerated
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.edges.reference_search import PILOT_SIZE, TOLERANCE, NoReferenceError
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
-from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import is_enumerated
 from pymc_mrf.likelihood.monte_carlo.checks import poor_sample, sample_findings
 from pymc_mrf.likelihood.monte_carlo.log_partition_by_sample import log_partition_by_sample
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
+from pymc_mrf.likelihood.monte_carlo.reference_search import PILOT_SIZE, TOLERANCE, NoReferenceError
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 
 logger = logging.getLogger("pymc_mrf")
 

@@ -9,7 +9,7 @@ from pytensor.graph import Op
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.kernels.views import log_partition_by_sample as kernels
 from pymc_mrf.likelihood.edges.edge_field import features_at, features_of, lift_of
-from pymc_mrf.likelihood.edges.monte_carlo_edges import node_limits
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import node_limits
 
 
 class LogPartitionBySample(NumbaOp, Op):

@@ -15,9 +15,9 @@ from pymc_mrf.distributions.likelihood import APPROXIMATE, Declared, Likelihood
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import AUTO_CELLS
-from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
 from pymc_mrf.likelihood.monte_carlo.checks import EDGE_NOISE
 from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
+from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 
 logger = logging.getLogger("pymc_mrf")
 

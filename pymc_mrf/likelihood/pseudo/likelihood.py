@@ -12,14 +12,14 @@ from pymc_mrf.distributions.findings import NOTE
 from pymc_mrf.distributions.likelihood import OF_PSEUDO, Likelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from pymc_mrf.likelihood.pseudo.checks import judged, overstated, unjudged
+from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, graph_weights
 from pymc_mrf.likelihood.pseudo.log_pseudo_likelihood import (
     FactorLogPseudoLikelihood,
     LogPseudoLikelihood,
 )
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 
 NO_LIKELIHOOD = (
     NOTE,

@@ -17,7 +17,7 @@ from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
-from pymc_mrf.likelihood.conditional_weights import variable_weights
+from pymc_mrf.likelihood.pseudo.conditional_weights import variable_weights
 
 
 class OfGraph(NumbaOp, Op):

@@ -168,8 +168,8 @@ class EdgeGibbs(EdgeStep):
     one before an edge is told of counts for all: a draw takes 4 to 15 % longer, of 6 to 100 nodes.
 
     Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
-    which each counts, so that it is counted once (`pymc_mrf.likelihood.conditional_weights`); how near that
-    comes to the posterior is in ``docs/_results/pseudo_likelihood_weights.md`` and
+    which each counts, so that it is counted once (`pymc_mrf.likelihood.pseudo.conditional_weights`); how
+    near that comes to the posterior is in ``docs/_results/pseudo_likelihood_weights.md`` and
     ``docs/_results/pseudo_likelihood_calibration.md``. What stands in one conditional only is counted half:
     biases, and arrows into nodes that have links as well, are less sure than under the likelihood. With
     ``likelihood=pymc_mrf.Pseudo(weight=1)``, as is usual, edges are counted twice, and many of those found

@@ -12,10 +12,10 @@ from pymc_mrf.distributions.likelihood import APPROXIMATE
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
 from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.likelihood.particles.likelihood import Particles
+from pymc_mrf.likelihood.particles.particle_edges import BURN_IN
+from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.expressions import children, fields_fed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries

@@ -16,9 +16,9 @@ from pymc_mrf.kernels.groups.edge_terms import (
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.likelihood.edges.edge_field import edge_field, features_at
-from pymc_mrf.likelihood.edges.reference import Chains
-from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
 from pymc_mrf.likelihood.monte_carlo.log_partition_by_sample import log_partition_by_sample
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from tests.reference import edge_views as reference
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])

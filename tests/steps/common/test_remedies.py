@@ -14,8 +14,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.reference import Moments
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
+from pymc_mrf.likelihood.monte_carlo.reference import Moments
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)

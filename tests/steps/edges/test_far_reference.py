@@ -15,10 +15,10 @@ from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.views.questions import add_shifts, add_slopes
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Chains, Reference
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.monte_carlo.checks import FARTHEST, LEAST_SHARE
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.reference import Chains, Reference
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood
 

@@ -7,7 +7,7 @@ holds half of the evidence, and their product all of it, once: a composite likel
 Pauli, Racugno & Ventura (2011). The evidence about a factor of m variables stands in m conditionals, so
 that one over m takes the place of one half. Conditionals that hold nothing that another one holds keep 1:
 they are likelihoods. Arrows into nodes with links get what they lack from second conditionals
-(`pymc_mrf.likelihood.expected_neighbours`).
+(`pymc_mrf.likelihood.pseudo.expected_neighbours`).
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_mrf.kernels.groups.listed_groups import add_group_information
-from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 

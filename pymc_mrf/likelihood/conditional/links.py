@@ -9,12 +9,12 @@ import numpy as np
 from pymc_mrf.distributions.kinetic_rv import log_conditionals
 from pymc_mrf.distributions.likelihood import Declared
 from pymc_mrf.likelihood.conditional.likelihood import LISTED
-from pymc_mrf.likelihood.conditional_weights import graph_weights, rest_weights
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
 from pymc_mrf.likelihood.pseudo.checks import unjudged
+from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, rest_weights
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The Monte Carlo likelihood of a field (Geyer & Thompson, 1992; Geyer, 1994), as `EdgeGibbs` asks for it.
 
-See `pymc_mrf.kernels.views.monte_carlo_edges` for what it is, and `pymc_mrf.likelihood.edges.reference` for
-its sample.
+See `pymc_mrf.kernels.views.monte_carlo_edges` for what it is, and
+`pymc_mrf.likelihood.monte_carlo.reference` for its sample.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, LikelihoodExpansion, posterior_coordinates
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
-from pymc_mrf.likelihood.edges.reference import Reference
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
 
 FAR = 3.0
 """Standard deviations of a weight from 0 beyond which its edge is in no doubt."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.groups.independent_edges import FixedView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood, with_fewest_features
 

@@ -11,7 +11,7 @@ from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.edges.columns import Columns
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
-from pymc_mrf.likelihood.edges.exact_edges import STRETCH
+from pymc_mrf.likelihood.exact.exact_edges import STRETCH
 
 
 class ListedRowEdges(EdgeEngine):

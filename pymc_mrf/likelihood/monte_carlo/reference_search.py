@@ -20,9 +20,9 @@ from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY, EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import data_information, edge_field, fill_sums, node_parameters
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.edges.reference import TINY, Chains, Reference, statistics_of
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges, beyond_node_limits
+from pymc_mrf.likelihood.monte_carlo.reference import TINY, Chains, Reference, statistics_of
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 
 TOLERANCE = 0.3
 """Error, in nats, of the log Bayes factor of an edge in doubt, and of the log-likelihood ratio of two values

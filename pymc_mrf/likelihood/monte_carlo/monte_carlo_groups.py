@@ -6,10 +6,10 @@ import numpy as np
 
 from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers answers of the view)
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, node_parameters
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
 
 
 class MonteCarloLikelihood(EdgewiseLikelihood):

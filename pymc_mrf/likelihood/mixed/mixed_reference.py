@@ -17,9 +17,9 @@ from pymc_mrf.fields.mixed import layout_of
 from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
-from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
-from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
-from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
+from pymc_mrf.likelihood.mixed.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine
+from pymc_mrf.likelihood.mixed.mixed_pseudo import MixedPseudoLikelihood
 
 SCALE_OF_WEIGHTS, SCALE_OF_BIASES = 0.5, 2.0
 """Standard deviations of the penalties, of weights and of biases and logarithms of the diagonal."""

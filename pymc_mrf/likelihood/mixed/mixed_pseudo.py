@@ -5,8 +5,8 @@ import numpy as np
 from pymc_mrf.kernels.views import mixed_pseudo as kernels
 from pymc_mrf.kernels.views.mixed_rows import NodeConditionals
 from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
-from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine
+from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine
+from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights
 
 
 class MixedPseudoLikelihood(MixedEngine):

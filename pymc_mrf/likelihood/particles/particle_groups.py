@@ -16,8 +16,13 @@ from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.noise import MAX_NOISE
 from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
 from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
-from pymc_mrf.likelihood.edges.particle_edges import LEAST_SIZE, allocate_particles, count_anew, noise_of
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
+from pymc_mrf.likelihood.particles.particle_edges import (
+    LEAST_SIZE,
+    allocate_particles,
+    count_anew,
+    noise_of,
+)
 
 LEAST_PARTICLES = 2048
 DRIFT_EDGES, DRIFT_BLOCKS = 100, 16  # edges looked at, blocks of particles, in `drift`

@@ -7,7 +7,7 @@ from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
 from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
-from pymc_mrf.likelihood.edges.mixed_engine import MixedEngine, taken_from_features
+from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0
 """Log-likelihood that absence of an edge loses, beyond which its noise does not matter."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.edges.reference_search import Search
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
+from pymc_mrf.likelihood.monte_carlo.reference_search import Search
 from pymc_mrf.threads import one_thread
 
 

@@ -1,9 +1,9 @@
 """Products of full conditionals as `EdgeGibbs` asks for them, so that an edge touches two variables only.
 
 The pseudo-likelihood of a field (Besag, 1975): every variable given all others, to the power of a weight
-(`pymc_mrf.likelihood.conditional_weights`). The likelihood of a field in time: every variable given the rows
-before. With links within rows and arrows into their ends there are second conditionals, of expected
-neighbours (`pymc_mrf.likelihood.expected_neighbours`): rows of their own to the view.
+(`pymc_mrf.likelihood.pseudo.conditional_weights`). The likelihood of a field in time: every variable given
+the rows before. With links within rows and arrows into their ends there are second conditionals, of expected
+neighbours (`pymc_mrf.likelihood.pseudo.expected_neighbours`): rows of their own to the view.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
 from pymc_mrf.kernels.views.pseudo_scores import Scores
 from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.draw_cost import BY_ROW, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
-from pymc_mrf.likelihood.edges.score_panels import Panel, fill_columns, panels_of, visited
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.score_panels import Panel, fill_columns, panels_of, visited
 from pymc_mrf.parts import Parts
 
 Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
