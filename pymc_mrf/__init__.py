@@ -399,8 +399,9 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _register_steps() -> None:
+def _register() -> None:
     import_module("pymc_mrf.steps.assign").register()
+    import_module("pymc_mrf.distributions.labelled_starts").register()
 
 
-_numba.on_first_use.append(_register_steps)
+_numba.on_first_use.append(_register)
