@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import thinned
-from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.diagnose import diagnose
 from pymc_mrf.analysis.edge_summary import OF_INCLUSION, summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_table
@@ -119,7 +118,6 @@ class Network(FoundNetwork):
         the order of the graph, and without what inclusion is about; of a `DirichletProcess` with the
         ``group`` that `point_grouping` puts an edge in.
         """
-        warn_of_cone(self.idata, self.model, "posterior")
         table = summarize_edges(
             self.idata,
             self.weight,
