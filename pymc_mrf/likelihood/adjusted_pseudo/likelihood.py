@@ -31,7 +31,6 @@ class AdjustedPseudo(Likelihood):
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
     is_recommended: ClassVar[bool] = False
-    moves_edges: ClassVar[bool] = False
 
     adjusted: Adjustment | None = None
 

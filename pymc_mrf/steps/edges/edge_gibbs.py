@@ -192,7 +192,7 @@ class EdgeGibbs(EdgeStep):
     """
 
     name = "edge_gibbs"
-    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.moves_edges}
+    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.edges}
     serves_many_states = True
     fills_missing_cells = True
     serves_sums = tuple(kind for kind in invariant if kind.serves_sums)
