@@ -58,13 +58,11 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.mixed import MixedMRF
-    from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.network_model import network_model
     from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
-    from pymc_mrf.distributions.pseudo_options import Pseudo
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
@@ -85,6 +83,8 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
     from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.likelihood.monte_carlo.likelihood import MonteCarlo
+    from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
     from pymc_mrf.network.network import Network
     from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.papers.persistent_langevin import PersistentLangevin
@@ -282,7 +282,7 @@ _HOMES = {
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
-    "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
+    "MonteCarlo": "pymc_mrf.likelihood.monte_carlo.likelihood",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "Network": "pymc_mrf.network.network",
     "NominalMRF": "pymc_mrf.distributions.nominal",
@@ -293,7 +293,7 @@ _HOMES = {
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
     "PersistentLangevin": "pymc_mrf.papers.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
-    "Pseudo": "pymc_mrf.distributions.pseudo_options",
+    "Pseudo": "pymc_mrf.likelihood.pseudo.likelihood",
     "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
     "ReversibleJump": "pymc_mrf.papers.reversible_jump",
     "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
@@ -399,8 +399,9 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _register_steps() -> None:
+def _register() -> None:
     import_module("pymc_mrf.steps.assign").register()
+    import_module("pymc_mrf.distributions.labelled_starts").register()
 
 
-_numba.on_first_use.append(_register_steps)
+_numba.on_first_use.append(_register)

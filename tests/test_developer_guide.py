@@ -12,7 +12,7 @@ from pymc_mrf.analysis import sampler_statistics
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.couple_edges import CoupleEngine

@@ -12,6 +12,8 @@ from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.simulation import gibbs, pcd
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.papers.engines.tied_pcd import ETA_MAX, STEP_MAX, regularised_covariance, tied_pcd
@@ -104,7 +106,7 @@ class AuxiliaryVariableMH(GroupGibbs):
     """
 
     name = "auxiliary_variable_mh"
-    invariant: ClassVar = dict.fromkeys(("particles", "exact"), GIVEN_DRAWS)
+    invariant: ClassVar = dict.fromkeys((Particles, Exact), GIVEN_DRAWS)
     remembers = ("s_auxiliary", "complaints")
     prefix = "auxiliary_mh"
     statistics: Statistics = (

@@ -4,12 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.papers.engines.chen_welling import (
     ChenWellingEngine,
     ExactChenWelling,
     PersistentChenWelling,
 )
-from pymc_mrf.steps.common.base import APPROXIMATE, EXACT
 from pymc_mrf.steps.edges.edge_step import EdgeStep
 
 SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 6.2
@@ -18,7 +20,7 @@ SIMULATION = {"n_particles": 100, "n_sweeps": 1}  # Chen & Welling (2012), sec. 
 class ChenWellingStep(EdgeStep):
     """Base of `ReversibleJump` and `PersistentLangevin`, which supply `_move`."""
 
-    invariant: ClassVar = {"exact": EXACT, "particles": APPROXIMATE}
+    invariant: ClassVar = {Exact: EXACT, Particles: APPROXIMATE}
     least_particles = 2
     remembers: ClassVar[tuple[str, ...]] = ("particles",)
 
@@ -28,7 +30,7 @@ class ChenWellingStep(EdgeStep):
         self._field = field
         moves_biases = bool(self._bias_names)
         self._engine: ChenWellingEngine
-        if self._target.likelihood == "exact":
+        if not self._target.likelihood.is_intractable:
             self._engine = ExactChenWelling(field.x, field.graph, field.family, moves_biases)
         else:
             options = SIMULATION | self._options

@@ -5,12 +5,14 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.likelihood import APPROXIMATE
 from pymc_mrf.estimation.fit import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.papers.engines.stripped_beta import StrippedBeta
-from pymc_mrf.steps.common.base import APPROXIMATE
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 
@@ -58,7 +60,7 @@ class StrippedBetaGibbs(GroupGibbs):
     """
 
     name = "stripped_beta_gibbs"
-    invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
+    invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
     remembers = ("particles", "eta_tied")
     prefix = "stripped_beta"
     approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"

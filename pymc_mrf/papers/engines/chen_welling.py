@@ -16,8 +16,8 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.edges.hamiltonian import allocate_coordinates
 from pymc_mrf.kernels.simulation import packed_states
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.particles.particle_edges import BURN_IN
 from pymc_mrf.papers.kernels import persistent_langevin as langevin_kernels
 from pymc_mrf.papers.kernels import reversible_jump as jump_kernels
 
