@@ -37,6 +37,8 @@ def few_edges(monkeypatch):
 
 @pytest.fixture
 def all_rare(few_edges, monkeypatch):
+    """Have all edges rare, and each told of, and visited for that, in one draw of forty."""
+    monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 40)
     monkeypatch.setattr(visit_rates, "RARE", 2.0)
     monkeypatch.setattr(visit_rates, "OFTEN", 2.0)
 
