@@ -379,7 +379,7 @@ class EdgeGibbs(EdgeStep):
         is_told = self._tells_presence and not self.tune
         sums = presence.view(self.rng) if is_told else NOT_TOLD
         n_proposed, n_accepted = engine.sweep(
-            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng
+            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng, tuned=not self.tune
         )
         if self.tune:
             self._engine.learn_sweep()
