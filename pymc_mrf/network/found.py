@@ -202,8 +202,8 @@ class FoundNetwork:
 
     @property
     def prior_of_edges(self) -> "pm.Model | None":
-        """Give the model, if it has a prior of the vector of one number for each edge."""
-        return self.model if self._knows_prior and self.tables is None else None
+        """Give the model, if it has a prior of the edges."""
+        return self.model if self._knows_prior else None
 
     @cached_property
     def _read_model(self) -> "pm.Model":
