@@ -218,7 +218,6 @@ REGISTRY = (
     Entry("exact", ("pairwise", "factors"), "exact.likelihood:Exact"),
     Entry("particles", ("pairwise", "factors"), "particles.likelihood:Particles"),
     Entry("pseudo", ("pairwise", "factors"), "pseudo.likelihood:Pseudo"),
-    Entry("adjusted-pseudo", ("pairwise",), "adjusted_pseudo.likelihood:AdjustedPseudo"),
     Entry("", ("series",), "conditional.likelihood:Conditional"),
     Entry("pseudo", ("series",), "conditional.likelihood:PseudoOfLinks"),
     Entry("exact", ("series",), "conditional.likelihood:ListedRows"),
