@@ -24,7 +24,7 @@ from pymc_mrf.graph.junction_tree import field_tree, is_tractable
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, pseudo_scores_and_information
 from pymc_mrf.kernels.simulation.pcd import tied_statistics
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 
 BATCH = 1000  # rows simulated at once, or BATCH_PER_PARAMETER times the parameters if these are more
 BATCH_PER_PARAMETER = 4

@@ -10,8 +10,7 @@ from pymc.pytensorf import constant_fold
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
 from pymc_mrf.distributions.kinetic_rv import log_conditionals, log_rows
 from pymc_mrf.distributions.likelihood import Declared, Likelihood
-from pymc_mrf.likelihood.conditional.listed_groups import ListedRowLikelihood
-from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges, ListedRowLikelihood
 from pymc_mrf.likelihood.pseudo.checks import unjudged
 from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
@@ -25,7 +24,6 @@ MAX_CELLS = 2**22
 LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
-@dataclass(frozen=True)
 class Conditional(Likelihood):
     """Without links, nodes are independent given the earlier rows."""
 
@@ -56,7 +54,6 @@ class Conditional(Likelihood):
         return {} if self.lists_rows else {"weight": 1.0}
 
 
-@dataclass(frozen=True)
 class ListedRows(Conditional):
     """With links, all states of a row are listed for each set of earlier rows."""
 
@@ -104,7 +101,7 @@ class PseudoOfLinks(Pseudo):
     lists_rows: ClassVar[bool] = False
     looks_at_couplings: ClassVar[bool] = False  # rows of fields in time are not those of a field
 
-    expected: ExpectedNeighbours | None = None  # type: ignore[misc]
+    expected: ExpectedNeighbours | None = None
 
     @classmethod
     def serves(cls, field: Declared) -> bool:

@@ -1,7 +1,6 @@
 """`likelihood="exact"` of discrete fields: the log-partition function is computed, by junction tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,6 @@ from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
 
 
-@dataclass(frozen=True)
 class Exact(Likelihood):
     """The likelihood itself, where the junction tree is small enough."""
 

@@ -31,7 +31,6 @@ MOST_LISTED = 2**18
 COMPLETE = "drop the rows with missing cells"
 
 
-@dataclass(frozen=True)
 class MixedExact(Likelihood):
     """The normaliser is a sum over all states of the answers."""
 
@@ -48,13 +47,22 @@ class MixedExact(Likelihood):
     @classmethod
     def unasked(cls, field: Declared) -> "MixedExact | None":
         """Where a sample would have as many points: a state costs as much, and has no error."""
-        return _if_taken(cls(), field, field.op.n_states <= _most_listed(field))
+        x, n_states, beyond = field.data.values, field.op.n_states, _beyond(field)
+        most = sample_size(x.size // field.op.graph.n_nodes if beyond is MixedMonteCarlo else 0)
+        logger.info(
+            'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are '
+            "listed unasked",
+            (cls if n_states <= most else beyond).name,
+            f"{n_states:,}",
+            f"{most:,}",
+        )
+        return cls() if n_states <= most else None
 
     def prepare(self, field: Declared) -> "MixedExact":
         """Refuse too many states."""
         op = field.op
         if not self.serves(field):
-            left: list[type[Likelihood]] = [MixedMonteCarlo if _is_complete(field) else MixedPseudo]
+            left = [_beyond(field)]
             raise ValueError(
                 f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
                 f'likelihood="exact" lists: {advice(field, left, "use")}, or fewer answers'
@@ -81,13 +89,12 @@ class MixedMonteCarlo(Likelihood):
     @classmethod
     def unasked(cls, field: Declared) -> "MixedMonteCarlo | None":
         """Where data are complete."""
-        is_taken = _is_complete(field)
-        return _if_taken(cls().prepare(field) if is_taken else cls(), field, is_taken)
+        return cls().prepare(field) if _beyond(field) is cls else None
 
     def prepare(self, field: Declared) -> "MixedMonteCarlo":
         """Draw the sample near the data."""
         op = field.op
-        if not _is_complete(field):
+        if _beyond(field) is not MixedMonteCarlo:
             left = [kind for kind in (MixedExact, MixedPseudo) if kind.serves(field)]
             raise ValueError(
                 'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
@@ -114,7 +121,6 @@ class MixedMonteCarlo(Likelihood):
         return poor_sample(field, record, references)
 
 
-@dataclass(frozen=True)
 class MixedPseudo(Pseudo):
     """The product of the conditionals of all answers and measurements."""
 
@@ -129,9 +135,7 @@ class MixedPseudo(Pseudo):
     @classmethod
     def unasked(cls, field: Declared) -> "MixedPseudo":
         """Where nothing else serves."""
-        found = _if_taken(cls(), field, True)
-        assert found is not None
-        return found
+        return cls()
 
     def log_density(self, op: MixedFieldRV, at: MixedPoint) -> Any:  # type: ignore[override]
         """Weigh the conditionals."""
@@ -143,27 +147,7 @@ class MixedPseudo(Pseudo):
         return []
 
 
-def _is_complete(field: Declared) -> bool:
-    """Whether there are data without missing cells."""
+def _beyond(field: Declared) -> type[Likelihood]:
+    """Return what serves any number of states: a sample, where there are data without missing cells."""
     x = field.data.values
-    return x is not None and not np.ma.is_masked(x)
-
-
-def _most_listed(field: Declared) -> int:
-    """States of the answers up to which all are listed unasked."""
-    x = field.data.values
-    return sample_size(x.size // field.op.graph.n_nodes if _is_complete(field) else 0)
-
-
-def _if_taken[L: Likelihood](likelihood: L, field: Declared, is_taken: bool) -> L | None:
-    """Return it if "auto" takes it, which is told."""
-    if not is_taken:
-        return None
-    logger.info(
-        'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are listed '
-        "unasked",
-        likelihood.name,
-        f"{field.op.n_states:,}",
-        f"{_most_listed(field):,}",
-    )
-    return likelihood
+    return MixedPseudo if x is None or np.ma.is_masked(x) else MixedMonteCarlo

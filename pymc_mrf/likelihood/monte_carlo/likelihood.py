@@ -82,7 +82,6 @@ class MonteCarlo(Likelihood):
     no_probability: ClassVar[str] = "log probabilities up to a constant only"
     edges: ClassVar[Any] = MonteCarloEdges
     groups: ClassVar[Any] = MonteCarloLikelihood
-    is_sampled: ClassVar[bool] = True
 
     tolerance: float = TOLERANCE
     seed: int = 0
@@ -156,7 +155,7 @@ class MonteCarlo(Likelihood):
             if is_sparse and len(entries) == 1 and is_enumerated(family, op.tree):
                 of_exact = BY_CONFIGURATION * family.n_states**graph.n_nodes
             least = GAIN * sample_operations(PILOT_SIZE, graph.n_edges, kind)
-            if any(one.is_sampled for one in before):
+            if any(isinstance(one, MonteCarlo) for one in before):
                 of_exact = np.inf
             elif of_exact < max(FREE, least):
                 return None
