@@ -26,7 +26,7 @@ OF_PSEUDO = "exact under the pseudo-likelihood"
 NEAREST_FIRST = EXACT, OF_SAMPLE, APPROXIMATE, OF_PSEUDO
 
 
-class Declared(NamedTuple):
+class DeclaredField(NamedTuple):
     """A field that is declared, or is one of a model.
 
     Attributes
@@ -122,16 +122,16 @@ class Likelihood:
     reference: ClassVar[Any] = None
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether a field may be declared with it, and the free variables behind it sampled."""
         return True
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Likelihood | None":
+    def unasked(cls, field: DeclaredField) -> "Likelihood | None":
         """Return it, prepared, if "auto" is to take it; None if not."""
         return None
 
-    def prepare(self, field: Declared) -> "Likelihood":
+    def prepare(self, field: DeclaredField) -> "Likelihood":
         """Return it as the field has it: with what is simulated or estimated once.
 
         Raises
@@ -229,11 +229,11 @@ REGISTRY = (
     Entry("adjusted-pseudo", ("pairwise",), "adjusted_pseudo.likelihood:AdjustedPseudo"),
     Entry("", ("series",), "conditional.likelihood:Conditional"),
     Entry("pseudo", ("series",), "conditional.likelihood:PseudoOfLinks"),
-    Entry("exact", ("series",), "conditional.likelihood:ListedRows"),
+    Entry("exact", ("series",), "conditional.likelihood:ExactRows"),
     Entry("", ("gaussian",), "gaussian.likelihood:Normal"),
-    Entry("exact", ("mixed",), "mixed.likelihood:MixedExact"),
-    Entry("monte-carlo", ("mixed",), "mixed.likelihood:MixedMonteCarlo"),
-    Entry("pseudo", ("mixed",), "mixed.likelihood:MixedPseudo"),
+    Entry("exact", ("mixed",), "mixed.likelihood:ExactOfMixed"),
+    Entry("monte-carlo", ("mixed",), "mixed.likelihood:MonteCarloOfMixed"),
+    Entry("pseudo", ("mixed",), "mixed.likelihood:PseudoOfMixed"),
 )
 """All likelihoods, in the order in which "auto" asks them."""
 
@@ -243,7 +243,7 @@ def registered(kind: str | None = None) -> list[type[Likelihood]]:
     return [entry.kind for entry in REGISTRY if kind is None or kind in entry.kinds]
 
 
-def likelihood_of(given: Any, field: Declared) -> Likelihood:
+def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
     """Return the likelihood of a field that is declared, by what users gave: a name, options, or nothing.
 
     Raises
@@ -271,7 +271,7 @@ def likelihood_of(given: Any, field: Declared) -> Likelihood:
 
 
 def possible(
-    field: Declared, among: Callable[[type[Likelihood]], bool] = lambda kind: True
+    field: DeclaredField, among: Callable[[type[Likelihood]], bool] = lambda kind: True
 ) -> list[type[Likelihood]]:
     """Likelihoods that messages recommend for a field, of some, the nearest to the posterior first."""
     model = field.model or pm.Model.get_context(error_if_none=False)

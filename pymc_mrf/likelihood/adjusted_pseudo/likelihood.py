@@ -13,7 +13,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.entries import EntriesRV
-from pymc_mrf.distributions.likelihood import OF_PSEUDO, Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import OF_PSEUDO, DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
 from pymc_mrf.likelihood.adjusted_pseudo.adjustment import Adjustment, AffineProblem, adjust
 from pymc_mrf.likelihood.pseudo.likelihood import NO_LIKELIHOOD, of_rows
@@ -34,7 +34,7 @@ class AdjustedPseudo(Likelihood):
 
     adjusted: Adjustment | None = None
 
-    def prepare(self, field: Declared) -> "AdjustedPseudo":
+    def prepare(self, field: DeclaredField) -> "AdjustedPseudo":
         """Adjust the pseudo-likelihood to the data, for the parameters of the model."""
         op, parameters, (_, x, name) = field.op, field.parameters, field.data
         remedy, family, graph = advice(field, possible(field), "use"), op.family, op.graph

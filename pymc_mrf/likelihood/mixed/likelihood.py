@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_mrf.distributions.likelihood import OF_SAMPLE, Declared, Likelihood
+from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood
 from pymc_mrf.distributions.mixed_rv import (
     MixedFieldRV,
     MixedPoint,
@@ -31,7 +31,7 @@ MOST_LISTED = 2**18
 COMPLETE = "drop the rows with missing cells"
 
 
-class MixedExact(Likelihood):
+class ExactOfMixed(Likelihood):
     """The normaliser is a sum over all states of the answers."""
 
     name: ClassVar[str] = "exact"
@@ -40,15 +40,15 @@ class MixedExact(Likelihood):
     else_complete: ClassVar[str] = COMPLETE
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether the answers have few states together."""
         return bool(field.op.n_states <= MOST_LISTED)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedExact | None":
+    def unasked(cls, field: DeclaredField) -> "ExactOfMixed | None":
         """Where a sample would have as many points: a state costs as much, and has no error."""
         x, n_states, beyond = field.data.values, field.op.n_states, _beyond(field)
-        most = sample_size(x.size // field.op.graph.n_nodes if beyond is MixedMonteCarlo else 0)
+        most = sample_size(x.size // field.op.graph.n_nodes if beyond is MonteCarloOfMixed else 0)
         logger.info(
             'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are '
             "listed unasked",
@@ -58,7 +58,7 @@ class MixedExact(Likelihood):
         )
         return cls() if n_states <= most else None
 
-    def prepare(self, field: Declared) -> "MixedExact":
+    def prepare(self, field: DeclaredField) -> "ExactOfMixed":
         """Refuse too many states."""
         op = field.op
         if not self.serves(field):
@@ -75,7 +75,7 @@ class MixedExact(Likelihood):
 
 
 @dataclass(frozen=True)
-class MixedMonteCarlo(Likelihood):
+class MonteCarloOfMixed(Likelihood):
     """The normaliser is a sum over a sample of states, made when the field is declared."""
 
     name: ClassVar[str] = "monte-carlo"
@@ -87,15 +87,15 @@ class MixedMonteCarlo(Likelihood):
     sample: MixedReference | None = None
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedMonteCarlo | None":
+    def unasked(cls, field: DeclaredField) -> "MonteCarloOfMixed | None":
         """Where data are complete."""
         return cls().prepare(field) if _beyond(field) is cls else None
 
-    def prepare(self, field: Declared) -> "MixedMonteCarlo":
+    def prepare(self, field: DeclaredField) -> "MonteCarloOfMixed":
         """Draw the sample near the data."""
         op = field.op
-        if _beyond(field) is not MixedMonteCarlo:
-            left = [kind for kind in (MixedExact, MixedPseudo) if kind.serves(field)]
+        if _beyond(field) is not MonteCarloOfMixed:
+            left = [kind for kind in (ExactOfMixed, PseudoOfMixed) if kind.serves(field)]
             raise ValueError(
                 'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
                 f"{advice(field, left, 'use')}, or drop the rows with missing cells"
@@ -109,7 +109,7 @@ class MixedMonteCarlo(Likelihood):
         assert self.sample is not None
         return log_density_of_listed(op, at, self.sample.listed)
 
-    def of_edges(self, blocks: Sequence["MixedMonteCarlo"]) -> dict[str, Any]:
+    def of_edges(self, blocks: Sequence["MonteCarloOfMixed"]) -> dict[str, Any]:
         """Return the sample."""
         assert self.sample is not None
         return {"states": self.sample.listed}
@@ -121,7 +121,7 @@ class MixedMonteCarlo(Likelihood):
         return poor_sample(field, record, references)
 
 
-class MixedPseudo(Pseudo):
+class PseudoOfMixed(Pseudo):
     """The product of the conditionals of all answers and measurements."""
 
     no_probability: ClassVar[str] = (
@@ -133,7 +133,7 @@ class MixedPseudo(Pseudo):
     looks_at_couplings: ClassVar[bool] = False
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedPseudo":
+    def unasked(cls, field: DeclaredField) -> "PseudoOfMixed":
         """Where nothing else serves."""
         return cls()
 
@@ -147,7 +147,7 @@ class MixedPseudo(Pseudo):
         return []
 
 
-def _beyond(field: Declared) -> type[Likelihood]:
+def _beyond(field: DeclaredField) -> type[Likelihood]:
     """Return what serves any number of states: a sample, where there are data without missing cells."""
     x = field.data.values
-    return MixedPseudo if x is None or np.ma.is_masked(x) else MixedMonteCarlo
+    return PseudoOfMixed if x is None or np.ma.is_masked(x) else MonteCarloOfMixed

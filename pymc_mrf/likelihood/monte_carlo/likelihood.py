@@ -14,7 +14,7 @@ from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.likelihood import OF_SAMPLE, Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -96,11 +96,11 @@ class MonteCarlo(Likelihood):
         whole_number(self.seed, "seed", 0)
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether data do not change, and an edge has one number or a block, the same in all rows."""
         return field.is_fixed and field.op.may_be_sampled and field.rows_are_alike
 
-    def prepare(self, field: Declared) -> "MonteCarlo":
+    def prepare(self, field: DeclaredField) -> "MonteCarlo":
         """Simulate the field at its reference."""
 
         def refuse(reason: str) -> ValueError:
@@ -125,7 +125,7 @@ class MonteCarlo(Likelihood):
         return found
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MonteCarlo | None":
+    def unasked(cls, field: DeclaredField) -> "MonteCarlo | None":
         """Where neither "exact" nor "particles" does better.
 
         They do where there is no sample, where it misses the tolerance, where the edges are known, or where
@@ -177,7 +177,7 @@ class MonteCarlo(Likelihood):
         )
         return found if serves else None
 
-    def _simulated(self, field: Declared) -> "MonteCarlo":
+    def _simulated(self, field: DeclaredField) -> "MonteCarlo":
         graph, family = field.op.graph, field.op.family
         values, missing = filled(field.data.values, graph, family)
 
@@ -193,7 +193,7 @@ class MonteCarlo(Likelihood):
 
     @property
     def reference(self) -> Reference:
-        """The sample."""
+        """Return the sample."""
         assert self.sampled is not None
         return self.sampled.reference
 
@@ -234,7 +234,7 @@ def _likelihoods_of(entries: list[Variable]) -> list[Likelihood]:
     return [node.op.likelihood for node in fed]
 
 
-def _why_not(field: Declared) -> str | None:
+def _why_not(field: DeclaredField) -> str | None:
     """Say why a field has no sample, whatever its data; None if it may have one."""
     family, x = field.op.family, field.data.values
     if x is None or np.ma.getmaskarray(x).all():

@@ -22,7 +22,7 @@ from pytensor.tensor.type import discrete_dtypes
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.findings import AGAINST
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.likelihood import APPROXIMATE, Declared, Likelihood
+from pymc_mrf.distributions.likelihood import APPROXIMATE, DeclaredField, Likelihood
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import AUTO_CELLS
@@ -92,12 +92,12 @@ class Particles(Likelihood):
     serves_blocks: ClassVar[bool] = False
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether steps move the free variables behind the field, if they are known."""
         return field.model is None or _serves_particles(field, field.model)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Particles":
+    def unasked(cls, field: DeclaredField) -> "Particles":
         """Where nothing else serves."""
         logger.info(
             'likelihood="auto" is "particles" here: the junction tree has width %d and more than the %d '
@@ -129,7 +129,7 @@ def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
     ]
 
 
-def _serves_particles(field: Declared, model: pm.Model) -> bool:
+def _serves_particles(field: DeclaredField, model: pm.Model) -> bool:
     """Whether steps move the free variables behind a field whose partition function is not known."""
     free = _free(field.parameters, model)
     if any(not v.type.dtype.startswith("float") for v in free):
@@ -140,7 +140,7 @@ def _serves_particles(field: Declared, model: pm.Model) -> bool:
     )
 
 
-def _is_plain(rv, field: Declared, model: pm.Model) -> bool:
+def _is_plain(rv, field: DeclaredField, model: pm.Model) -> bool:
     """Whether edges are the parameter of one field, all rows alike, with biases that move with them."""
     edge, *nodes = field.parameters
     bare = strip_views(edge)

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 
 from pymc_mrf.distributions.findings import AGAINST, FOR, Finding
-from pymc_mrf.distributions.likelihood import Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.parents import rows_of_field
 from pymc_mrf.distributions.remedies import listed
 from pymc_mrf.graph.junction_tree import is_cheap
@@ -36,7 +36,7 @@ class Path(Likelihood):
 
     path: Simulated | None = None
 
-    def prepare(self, field: Declared) -> "Path":
+    def prepare(self, field: DeclaredField) -> "Path":
         """Read or simulate it."""
 
         def others() -> str:
@@ -46,7 +46,7 @@ class Path(Likelihood):
         return Path(find_path(op.family, field.parameters, op.graph, field.n_rows or 1, others))
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Path | None":
+    def unasked(cls, field: DeclaredField) -> "Path | None":
         """Where others do no better."""
         if not field.n_rows or is_cheap(field.op.tree):
             return None
