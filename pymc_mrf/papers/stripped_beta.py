@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.likelihood import APPROXIMATE
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms

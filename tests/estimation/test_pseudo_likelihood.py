@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import of_few_rows, of_rows
 from pymc_mrf.fields.families import get_family
