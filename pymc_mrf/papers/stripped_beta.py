@@ -63,7 +63,9 @@ class StrippedBetaGibbs(GroupGibbs):
     invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
     remembers = ("particles", "eta_tied")
     prefix = "stripped_beta"
-    approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"
+    approximation = (
+        "approximates the posterior, exactly on trees only: see pymc_mrf.steps.ParticleRatioGibbs"
+    )
     statistics: Statistics = (
         Statistic(
             "moment_gap",

@@ -141,8 +141,16 @@ def test_questionnaire_by_default():
     [
         ("potts", pmrf.papers.StrippedBetaGibbs, r"not those of x \(Potts\): use AgreementMRF or Ising"),
         ("ordinal", pmrf.papers.StrippedBetaGibbs, r"not those of x \(OrdinalMRF\): use AgreementMRF"),
-        ("potts", pmrf.papers.AuxiliaryVariableMH, r"not x \(Potts\): use ExactGibbs or Particle"),
-        ("ordinal", pmrf.papers.AuxiliaryVariableMH, r"not x \(OrdinalMRF\): use ExactGibbs"),
+        (
+            "potts",
+            pmrf.papers.AuxiliaryVariableMH,
+            r"not x \(Potts\): use pymc_mrf.steps.ExactGibbs or",
+        ),
+        (
+            "ordinal",
+            pmrf.papers.AuxiliaryVariableMH,
+            r"not x \(OrdinalMRF\): use pymc_mrf.steps.ExactGibbs",
+        ),
     ],
 )
 def test_steps_for_binary_statistics_refuse(kind, step, message):

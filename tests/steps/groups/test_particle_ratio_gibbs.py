@@ -239,6 +239,7 @@ def test_refused_arguments():
         x = agreement_data(20, seed=1)
         pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x, likelihood="particles")
         with pytest.raises(
-            ValueError, match=r"pass bias too, as in ParticleRatioGibbs\(\[theta, bias\]\)"
+            ValueError,
+            match=r"pass bias too, as in pymc_mrf.steps.ParticleRatioGibbs\(\[theta, bias\]\)",
         ):
             ParticleRatioGibbs([theta])
