@@ -80,7 +80,6 @@ AREAS = {
     "kernels:word_vectors fields:simulation fields:tree_simulation fields:perfect "
     "fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:two_starts "
     "fields:monte_carlo",
-    "adjusted pseudo-likelihood": "likelihood:adjusted_pseudo distributions:adjusted_pseudo",
     "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse",
     "diagnosis": "analysis:diagnose analysis:convergence analysis:findings analysis:*_checks "
     "analysis:sampler_statistics steps:statistics",

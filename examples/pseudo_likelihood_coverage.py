@@ -1,4 +1,4 @@
-"""How wide posteriors under the pseudo-likelihood are, adjusted or not, beside those of the likelihood.
+"""How wide posteriors under the pseudo-likelihood are, beside those of the likelihood.
 
 Parameters are drawn from the prior of the model, data from the field, so that the central 90 % intervals of
 the posterior contain 90 % of the parameters. Under the pseudo-likelihood they need not. The fields are small
@@ -8,7 +8,6 @@ Writes a table and a sentence for the documentation.
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,6 @@ LIKELIHOODS = {
     "exact": "exact",
     "pseudo": "pseudo",
     USUAL: pmrf.Pseudo(weight=1),
-    "adjusted-pseudo": "adjusted-pseudo",
 }
 DEGREES = 6  # of freedom of the proposals
 
@@ -55,11 +53,10 @@ class Posterior(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Posteriors of one data set under the likelihoods, the truth (k,), seconds of the adjustment."""
+    """Posteriors of one data set under the likelihoods, and the truth (k,)."""
 
     truth: np.ndarray
     posteriors: dict[str, Posterior]
-    seconds: float
 
 
 def lattice(setting: Setting, side: int, rng: np.random.Generator):
@@ -134,40 +131,24 @@ def summarise(draws: np.ndarray, log_weights: np.ndarray) -> Posterior:
     return Posterior(mean, np.sqrt(w @ (draws - mean) ** 2), *np.array(ends).T)
 
 
-def outcome(k: int, setting: Setting, simulate: Callable, m: int, seed: int) -> Outcome | None:
-    """Outcome of data set k; None if it is refused because a maximum is not finite."""
+def outcome(k: int, setting: Setting, simulate: Callable, m: int, seed: int) -> Outcome:
+    """Outcome of data set k."""
     rng = np.random.default_rng([seed, k])
     truth, declare = simulate(setting, rng=rng)
-    start = time.perf_counter()
-    try:
-        adjusted = log_density(declare, "adjusted-pseudo")
-    except ValueError as error:
-        if "finite maximum" not in str(error):
-            raise
-        return None
-    seconds = time.perf_counter() - start
-    densities = {
-        name: adjusted if name == "adjusted-pseudo" else log_density(declare, likelihood)
-        for name, likelihood in LIKELIHOODS.items()
-    }
+    densities = {name: log_density(declare, likelihood) for name, likelihood in LIKELIHOODS.items()}
     draws, proposed = proposals(densities["exact"], truth, setting.width, m, rng)
     found = {
         name: summarise(draws, np.array([f(z) for z in draws]) - proposed)
         for name, f in densities.items()
     }
-    return Outcome(truth, found, seconds)
+    return Outcome(truth, found)
 
 
-def run(
-    setting: Setting, simulate: Callable, n_sets: int, m: int, seed: int
-) -> tuple[list[Outcome], int]:
-    """`n_sets` outcomes, and how many further data sets were refused."""
-    found: list[Outcome | None] = []
-    while missing := n_sets - sum(o is not None for o in found):
-        one = partial(outcome, setting=setting, simulate=simulate, m=m, seed=seed)
-        found += outcomes(one, range(len(found), len(found) + missing))
-    kept = [o for o in found if o is not None]
-    return kept, len(found) - len(kept)
+def run(setting: Setting, simulate: Callable, n_sets: int, m: int, seed: int) -> list[Outcome]:
+    """Make `n_sets` outcomes."""
+    one = partial(outcome, setting=setting, simulate=simulate, m=m, seed=seed)
+    found: list[Outcome] = outcomes(one, range(n_sets))
+    return found
 
 
 def coverage(outcomes: list[Outcome], likelihood: str) -> tuple[float, float]:
@@ -213,31 +194,28 @@ def main(argv: list[str] | None = None) -> None:
     ]
     rows, said = [], []
     for setting, simulate in settings:
-        found, refused = run(setting, simulate, arguments.data_sets, arguments.draws, arguments.seed)
+        found = run(setting, simulate, arguments.data_sets, arguments.draws, arguments.seed)
         for likelihood in LIKELIHOODS:
             label = f"`{likelihood}`" if likelihood == USUAL else f'`"{likelihood}"`'
             covered, error = coverage(found, likelihood)
             ratio, shift = beside_exact(found, likelihood)
             rows.append([setting.label, label, f"{100 * covered:.0f} ± {100 * error:.0f} %"])
-            rows[-1] += [f"{ratio:.2f}", f"{shift:.2f}", str(refused)]
-        once, twice, adjusted = (beside_exact(found, name)[0] for name in list(LIKELIHOODS)[1:])
-        said.append(f"{setting.label}: {once:.2f} ({twice:.2f}) and {adjusted:.2f}")
-        seconds = np.median([o.seconds for o in found])
-        print(f"{setting.label}: {seconds:.1f} s per adjustment, with compilation of the density")
-    header = ["data", "likelihood", "coverage", "ratio of sd", "shift of mean", "refused"]
+            rows[-1] += [f"{ratio:.2f}", f"{shift:.2f}"]
+        once, twice = (beside_exact(found, name)[0] for name in list(LIKELIHOODS)[1:])
+        said.append(f"{setting.label}: {once:.2f} ({twice:.2f})")
+    header = ["data", "likelihood", "coverage", "ratio of sd", "shift of mean"]
     text = table(header, rows) + (
         f"\n{arguments.data_sets} data sets in each setting, parameters from the prior of the model (biases "
         "Normal(0, 0.5)), data by exact draws. Coverage: share of the parameters within their central 90 % "
         "intervals, ± its standard error from data set to data set. Ratio of sd: posterior standard "
         "deviation (sd) by that under the likelihood, geometric mean. Shift of mean: distance of the "
-        "posterior mean from that under the likelihood, in sd of the latter, root mean square. Refused: "
-        "further data sets, of which a maximum is not finite; they are in no row. Posteriors by "
+        "posterior mean from that under the likelihood, in sd of the latter, root mean square. Posteriors by "
         f"{arguments.draws} weighted draws (importance sampling from a t distribution about the mode).\n\n"
         f"Made by `examples/pseudo_likelihood_coverage.py`. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "pseudo_likelihood_coverage.md")
     summary = (
-        'Standard deviations of posteriors under `"pseudo"` (with weight 1) and `"adjusted-pseudo"`, as '
+        'Standard deviations of posteriors under `"pseudo"` (with weight 1), as '
         f"multiples of those under the likelihood: {'; '.join(said)}.\n"
     )
     write_fragment(summary, arguments.output, "pseudo_likelihood_coverage_summary.md")

@@ -64,7 +64,7 @@ class Likelihood:
     """Base of all likelihoods; each object is that of one field, and holds what was prepared for its data.
 
     A subclass has a `name`, `log_partition` or `log_density`, and engines where steps move edges or groups
-    under it. The rest has defaults.
+    under it. The rest has defaults, of which `prepare`, `serves` and `unasked` are the next to look at.
     """
 
     name: ClassVar[str] = "any"
@@ -83,6 +83,10 @@ class Likelihood:
     """The level of a `Finding` where models are compared by it, and what is wrong; "" if nothing is."""
     example: ClassVar[str] = ""
     """Options, as users give them."""
+    edges: ClassVar[Any] = None
+    """What moves of edges ask, an `EdgeEngine`; None if none move under it."""
+    groups: ClassVar[Any] = None
+    """What moves of groups of edges ask, a `GroupEngine`; None if none move under it."""
     is_recommended: ClassVar[bool] = True
     """Whether messages name it where it `serves`."""
     is_intractable: ClassVar[bool] = False
@@ -94,14 +98,10 @@ class Likelihood:
     """Whether it is that of a junction tree."""
     looks_at_couplings: ClassVar[bool] = False
     """Whether it is less near to the posterior where couplings are strong."""
-    moves_edges: ClassVar[bool] = True
-    """Whether it has an `edge_engine`."""
     serves_sums: ClassVar[bool] = True
     """Whether this serves a vector that is a part of the parameters, those of several fields, or of rows."""
     serves_blocks: ClassVar[bool] = True
     """Whether it serves edges with a block of parameters."""
-    takes_share: ClassVar[bool] = False
-    """Whether it takes a `Share` itself."""
     step_options: ClassVar[tuple[str, ...]] = ()
     """Options of steps that are meant for it."""
     weight: ClassVar[float] = 1.0
@@ -133,6 +133,10 @@ class Likelihood:
         """
         return self
 
+    def is_like(self, other: "Likelihood") -> bool:
+        """Whether one engine may serve fields of both, of which one may be a case of the other."""
+        return isinstance(self, type(other)) or isinstance(other, type(self))
+
     def log_density(self, op: Any, indices: Any, parameters: Sequence, value: Any) -> Any:
         """Log density of each row of state indices (..., d), symbolic; `value` are the states themselves."""
         return op.log_potential(indices, parameters) - self.log_partition(op, parameters, value)
@@ -153,21 +157,21 @@ class Likelihood:
         """`logp`; NaN for whoever asks for it alone, if it is no log probability."""
         return probability_or_nan(logp, self.name, self.no_probability, data, self.else_declare)
 
-    def edge_engine(
-        self,
-        blocks: Sequence["Likelihood"],
-        x: Any,
-        graph: Any,
-        family: Any,
-        moves_biases: bool,
-        **options,
-    ) -> Any:
-        """Make the `EdgeEngine` of fields that are `blocks` of one; of each its likelihood, as this one."""
-        raise NotImplementedError
+    def edge_engine(self, blocks: Sequence["Likelihood"], *arguments: Any, **options: Any) -> Any:
+        """Make the engine of fields that are `blocks` of one; of each its likelihood, as this one."""
+        return self.edges(*arguments, **self.of_edges(blocks), **options)
+
+    def of_edges(self, blocks: Sequence[Any]) -> dict[str, Any]:
+        """Options of the engine of edges."""
+        return {}
 
     def group_engine(self, *arguments: Any) -> Any:
-        """Make the engine of groups of edges, from the arguments of `GroupEngine`."""
-        raise NotImplementedError
+        """Make the engine of groups of edges."""
+        return self.groups(*arguments, **self.of_groups())
+
+    def of_groups(self) -> dict[str, Any]:
+        """Options of the engine of groups."""
+        return {}
 
     def against_chain(
         self, name: str, field: str, record: Any, references: list, engine: Any
@@ -214,9 +218,8 @@ REGISTRY = (
     Entry("exact", ("pairwise", "factors"), "exact.likelihood:Exact"),
     Entry("particles", ("pairwise", "factors"), "particles.likelihood:Particles"),
     Entry("pseudo", ("pairwise", "factors"), "pseudo.likelihood:Pseudo"),
-    Entry("adjusted-pseudo", ("pairwise",), "adjusted_pseudo.likelihood:AdjustedPseudo"),
     Entry("", ("series",), "conditional.likelihood:Conditional"),
-    Entry("pseudo", ("series",), "conditional.links:PseudoOfLinks"),
+    Entry("pseudo", ("series",), "conditional.likelihood:PseudoOfLinks"),
     Entry("exact", ("series",), "conditional.likelihood:ListedRows"),
     Entry("", ("gaussian",), "gaussian.likelihood:Normal"),
     Entry("exact", ("mixed",), "mixed.likelihood:MixedExact"),

@@ -135,14 +135,11 @@ class AgreementMRF(MarkovRandomField):
     n_states : int
         Number of states K >= 2; values are 0..K-1.
     likelihood : str, MonteCarlo or Pseudo
-        "auto", "exact", "pseudo", "adjusted-pseudo", "path", "monte-carlo" or "particles".
+        "auto", "exact", "pseudo", "path", "monte-carlo" or "particles".
         How log p is evaluated. "exact": by junction tree, with gradient; possible on graphs of small
         treewidth. "pseudo": product of full conditionals (Besag, 1975), each to the power of 1/2, so that an
         edge, which stands in those of both of its ends, is counted once; with gradient, approximate; `Pseudo`
         has its option.
-        "adjusted-pseudo": the product without that power, after an affine map of the parameters that gives it
-        the mode and the curvature of the likelihood (Bouranis, Friel & Maire, 2017), found by simulation when
-        the field is declared; for observed, complete data and continuous parameters that all rows share.
         "path": with gradient, for `Ising`, `Potts` and `AgreementMRF` fields whose only parameter is one
         coupling, a scalar or a scalar times constants, the weights of the edges (of an `AgreementMRF`, the
         sigmoid of these), and for `Ising` fields, and `Potts` fields of two or three states, that attract

@@ -37,7 +37,7 @@ class NominalMRF(MarkovRandomField):
         Number of states of every node, or of each; K is the largest. If it is left out, those of each node
         are counted: 0 to the largest state in its column of `observed`, or its ordered categories.
     likelihood, n_sweeps, dtype, **kwargs
-        As for `AgreementMRF`, but "path", "adjusted-pseudo" and, with a `SpikeAndSlab`, "particles", which do
+        As for `AgreementMRF`, but "path" and, with a `SpikeAndSlab`, "particles", which do
         not serve tables.
 
     Raises

@@ -129,12 +129,11 @@ def test_bad_arguments():
     refuse("bias must be finite", np.zeros(11), np.full((3, 4), np.inf))
 
 
-@pytest.mark.parametrize("likelihood", ["path", "adjusted-pseudo"])
-def test_likelihoods_of_one_number_per_edge(likelihood, rng):
+def test_path_is_for_one_number_per_edge(rng):
     x = rng.integers(3, size=(20, 3))
     with pm.Model(), pytest.raises(ValueError, match="likelihood="):
         w = pm.Normal("w", 0, 1, shape=12)
-        pmrf.NominalMRF("x", w, graph=GRAPH, n_states=3, observed=x, likelihood=likelihood)
+        pmrf.NominalMRF("x", w, graph=GRAPH, n_states=3, observed=x, likelihood="path")
 
 
 def test_blocks_of_a_prior(rng):

@@ -40,6 +40,7 @@ from pymc_mrf.kernels.views.questions import (
     bias_terms,
     follow,
     gain,
+    gain_alone,
     glance,
     likelihood_terms,
     look_at,
@@ -87,6 +88,8 @@ class Presence(NamedTuple):
         no visit is.
     weight : float
         Of such a visit, which is told for others.
+    each : float
+        Weight of every other visit: one over the share of the draws that have it.
     """
 
     present: np.ndarray
@@ -94,9 +97,10 @@ class Presence(NamedTuple):
     period: int
     turn: int
     weight: float
+    each: float
 
 
-NOT_TOLD = Presence(np.empty(0), np.empty(0), 0, 0, 0.0)
+NOT_TOLD = Presence(np.empty(0), np.empty(0), 0, 0, 0.0, 0.0)
 
 
 @lean
@@ -258,12 +262,12 @@ def refined_fit_of_number(view, e, fit, prior):
 
 
 @lean
-def log_presence(view, e, x, absent, prior, fit):
+def log_presence(view, e, x, gained, absent, prior, fit):
     """Log of the conditional density of edge e at x other than 0, relative to absence, and to `fit`.
 
-    `absent`: log prior of its ends without it.
+    `gained`: what the likelihood gains; `absent`: log prior of its ends without it.
     """
-    value = prior.log_odds[e] + log_slab(view, prior.slab, x) + gain(view, e, x)
+    value = prior.log_odds[e] + log_slab(view, prior.slab, x) + gained
     return value + log_biases(view, e, x, prior.bias) - absent - log_proposed(view, prior.slab, fit, x)
 
 
@@ -309,7 +313,7 @@ def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
     """
     slab, n_proposed, n_accepted = prior.slab, 0, 0
     for e in order:
-        weight, is_told = 1.0, presence.period > 0
+        weight, is_told = presence.each, presence.period > 0
         old, uniform = present_value(view, e), rng.random()
         was_absent = is_absent(view, old)
         has_turn = is_told and e % presence.period == presence.turn
@@ -334,16 +338,17 @@ def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
         absent = log_biases(view, e, no_value(view, e), prior.bias)
         if stays_absent:
             x = propose(view, slab, fit, rng_of_presence)
-            tell_presence(presence, e, log_presence(view, e, x, absent, prior, fit), weight)
+            gained = gain_alone(view, e, x)
+            tell_presence(presence, e, log_presence(view, e, x, gained, absent, prior, fit), weight)
             continue
         n_proposed += 1
         log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
         for x, sign in ((old, -1.0), (new, 1.0)):
             if not is_absent(view, x):
-                value = log_presence(view, e, x, absent, prior, fit)
+                value = log_presence(view, e, x, gain(view, e, x), absent, prior, fit)
                 log_ratio += sign * (value - log_odds)
                 if is_told:
-                    tell_presence(presence, e, value, 1.0)
+                    tell_presence(presence, e, value, weight)
                     is_told = False
         if corrected and not metropolis(log_ratio, rng)[0]:
             continue

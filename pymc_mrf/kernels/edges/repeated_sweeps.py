@@ -11,7 +11,7 @@ def repeat_sweeps(view, order, prior, corrected, rng, presence, rng_of_presence,
     Returns the numbers of proposals that would change an edge, and of those accepted.
     """
     n_proposed, n_accepted = 0, 0
-    untold = Presence(presence.present, presence.absent, 0, 0, 0.0)
+    untold = Presence(presence.present, presence.absent, 0, 0, 0.0, 0.0)
     for k in range(n_repeats):
         told = presence if k % 2 == 0 else untold
         proposed, accepted = sweep_edges(view, order, prior, corrected, rng, told, rng_of_presence)

@@ -15,17 +15,19 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.vector_sums import copy, dot_three
+from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room, rows_of_node
+from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room
 from pymc_mrf.kernels.views.pseudo_scores import NoScores, Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
     Ends,
     NodeTerms,
     catch_up,
+    fill_all_of_ends,
     fill_ends,
     keep,
+    normalisers,
     score,
 )
 from pymc_mrf.kernels.views.questions import Field, FieldData
@@ -110,6 +112,7 @@ def allocate_view(
 
     sizes = (d, M, N), (d, M, N), (d, K), (d, K), (d, M, M), d
     nothing = np.full(r, np.nan), np.full(n_parameters, np.nan)
+    chains = np.zeros(d, dtype=np.int64), np.zeros(2 * r, dtype=np.int64)
     return PseudoEdges(
         field=field,
         data=data,
@@ -121,7 +124,7 @@ def allocate_view(
         rows=rows,
         sums=EdgeSums(np.zeros((r, 2, M, M)), np.zeros(r)),
         tables=np.zeros((d, K)),
-        now=NodeTerms._make([*map(np.zeros, sizes), *nothing]),
+        now=NodeTerms._make([*map(np.zeros, sizes), *nothing, *chains]),
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
@@ -198,7 +201,7 @@ def look_at_rows(view, e, x):
         sums.A_u, sums.A_v = present_normalisers(view, e)
         sums.h = product_of_moments(now.C[u], Z2[1]) + product_of_moments(now.C[v], Z2[0])
     else:
-        fill_ends(view, e, now.L[u], now.L[v], -x, without)
+        fill_all_of_ends(view, e, now.L[u], now.L[v], -x, without)
         sums.h = product_of_moments(without.C[0], Z2[1]) + product_of_moments(without.C[1], Z2[0])
     return 0.5 * sums.g * sums.g / sums.h, sums.h
 
@@ -228,31 +231,48 @@ def recall_ends(view, slot):
 
 
 @lean
-def row_gain(view, e, x):
-    """Log-likelihood gained by moving edge e from 0 to x, by a pass over the rows of its targets."""
-    u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+def fields_without(view, e):
+    """Return the local fields (M, N) of both ends of edge e without it, after `look_at`."""
     if view.w[e] == 0.0:
-        fill_ends(view, e, view.now.L[u], view.now.L[v], x, view.proposed)
-    else:
-        fill_ends(view, e, view.without.L[0], view.without.L[1], x, view.proposed)
-    before, after = view.without.sums[0], view.proposed.sums[0]
-    return x * view.sums.s[e] - (after.A_u - before.A_u) - (after.A_v - before.A_v)
+        u, v = view.field.edges[e, 0], view.field.edges[e, 1]
+        return view.now.L[u], view.now.L[v]
+    return view.without.L[0], view.without.L[1]
+
+
+@lean
+def row_gain(view, e, x, A_u, A_v):
+    """Log-likelihood gained by moving edge e from 0 to x, where `A_u` and `A_v` are its normalisers."""
+    before = view.without.sums[0]
+    return x * view.sums.s[e] - (A_u - before.A_u) - (A_v - before.A_v)
 
 
 @questions.likelihood_terms.register(PseudoEdges)
 def row_terms(view, e, x):
     """Compute the terms by a pass over the rows of the targets."""
-    value, sums = row_gain(view, e, x), view.proposed.sums[0]
-    return value, sums.g, sums.h
+    L_u, L_v = fields_without(view, e)
+    fill_all_of_ends(view, e, L_u, L_v, x, view.proposed)
+    sums = view.proposed.sums[0]
+    return row_gain(view, e, x, sums.A_u, sums.A_v), sums.g, sums.h
 
 
 @questions.gain.register(PseudoEdges)
 def gain_in_rows(view, e, x):
     """Compute the gain by a pass over the rows of the targets, but for the present value without one."""
     if x == view.w[e]:
-        (A_u, A_v), before = present_normalisers(view, e), view.without.sums[0]
-        return x * view.sums.s[e] - (A_u - before.A_u) - (A_v - before.A_v)
-    return row_gain(view, e, x)
+        A_u, A_v = present_normalisers(view, e)
+        return row_gain(view, e, x, A_u, A_v)
+    L_u, L_v = fields_without(view, e)
+    fill_ends(view, e, L_u, L_v, x, view.proposed)
+    sums = view.proposed.sums[0]
+    return row_gain(view, e, x, sums.A_u, sums.A_v)
+
+
+@questions.gain_alone.register(PseudoEdges)
+def gain_of_normalisers(view, e, x):
+    """Compute the normalisers in the rows of the targets, and nothing else."""
+    L_u, L_v = fields_without(view, e)
+    A_u, A_v = normalisers(view, e, L_u, L_v, x, view.proposed)
+    return row_gain(view, e, x, A_u, A_v)
 
 
 @questions.follow.register(PseudoEdges)
@@ -269,18 +289,16 @@ def follow_in_rows(view, e, old, new):
 def add_slopes_by_rows(view, active, slope):
     """Log of the product of full conditionals and its slopes, from the local fields."""
     catch_up(view)
-    field, data, now, rows = view.field, view.data, view.now, view.rows
+    field, data, now = view.field, view.data, view.now
     k, value = active.shape[0], 0.0
     for i in range(view.tables.shape[0]):
         value -= now.A[i]
-        N, n = rows_of_node(rows, i), rows.n[rows.block[i]]
-        for l in range(rows.T.shape[1]):
-            value += dot_three(n[:N], rows.T[i, l, :N], now.L[i, l, :N])
     for a in range(view.beta.shape[0]):
         value += view.beta[a] * data.t[a]
     for a in range(k):
         u, v = field.edges[active[a], 0], field.edges[active[a], 1]
         slope[a] += score(view, active[a], now.R[u], now.R[v])
+        value += view.w[active[a]] * view.sums.s[active[a]]
     q = field.basis.shape[0]
     for a in range(view.n_biases):
         mean = 0.0

@@ -50,6 +50,10 @@ class Rows(NamedTuple):
         Rows with padding, and those that occur once, which come first.
     n, inverse : (B, N) arrays
         How often each row occurs, times the weight of a conditional, and one over that; 0 in padding.
+    total : (B,) array
+        Sums of `n`.
+    seen : (d, M) array
+        Sums over rows of the features of the nodes, times counts.
     """
 
     T: np.ndarray
@@ -60,6 +64,8 @@ class Rows(NamedTuple):
     once: np.ndarray
     n: np.ndarray
     inverse: np.ndarray
+    total: np.ndarray
+    seen: np.ndarray
 
 
 class BinaryRoom(NamedTuple):
@@ -70,7 +76,8 @@ class BinaryRoom(NamedTuple):
     P : (2, N) array
         Scores of the states, for who asks for them.
     top, factor : (N,) arrays
-        Log odds of the second state, and one over the probability of the more probable one.
+        Log odds of the second state, and one over the probability of the more probable one, after
+        `normaliser`.
     variance : (N,) array
         Of the second state, times counts, after `node_terms`.
     """
@@ -87,7 +94,7 @@ class Room(NamedTuple):
     Attributes
     ----------
     P : (K, N) array
-        Probabilities of states times counts, after `fill_probabilities`.
+        Probabilities of states times counts, after `normaliser`.
     top, z, first, second : (N,) arrays
     """
 
@@ -106,7 +113,8 @@ def allocate_rows(d: int, D: int, M: int, N: int, block: np.ndarray, expects: bo
     n_blocks, S = int(block.max(initial=0)) + 1, np.zeros((D, M, N))
     size, once = np.zeros((2, n_blocks), dtype=np.int64)
     T, given = (np.zeros((d, M, N)), np.zeros((d, M, N))) if expects else (S[:d], np.zeros((0, M, N)))
-    return Rows(T, S, given, block, size, once, *np.zeros((2, n_blocks, N)))
+    counts = *np.zeros((2, n_blocks, N)), np.zeros(n_blocks), np.zeros((d, M))
+    return Rows(T, S, given, block, size, once, *counts)
 
 
 def allocate_room(M: int, K: int, N: int) -> BinaryRoom | Room:
@@ -189,13 +197,24 @@ def mean_product(T, R, S, Q, n, inverse):
 
 
 @by_type
-def fill_terms(room: Any, view: Any, i: int, L: Any, R: Any, p: Any, v: Any, C: Any) -> Any:
-    """Answer `node_terms`, with scratch in the view's `room`."""
+def normaliser_in(room: Any, view: Any, i: int, L: Any) -> Any:
+    """Answer `normaliser`, with scratch in the view's `room`."""
+
+
+@by_type
+def fill_terms(room: Any, view: Any, i: int, R: Any, p: Any, v: Any, C: Any) -> Any:
+    """Answer `node_terms`, from what `normaliser_in` left in the view's `room`."""
 
 
 @by_type
 def information_in(room: Any, view: Any, i: int, S: Any, c: Any) -> Any:
     """Answer `information`, from what `fill_terms` left in the view's `room`."""
+
+
+@lean
+def normaliser(view, i, L):
+    """Sum over rows of the log normaliser of node i at local fields `L` (M, N)."""
+    return normaliser_in(view.room, view, i, L)
 
 
 @lean
@@ -205,7 +224,9 @@ def node_terms(view, i, L, R, p, v, C):
     Into `R` (M, N), `p` and `v` (K,) and `C` (M, M), which are as of `NodeTerms`. What `information` needs is
     left in the room for work.
     """
-    return fill_terms(view.room, view, i, L, R, p, v, C)
+    A = normaliser(view, i, L)
+    fill_terms(view.room, view, i, R, p, v, C)
+    return A
 
 
 @lean
@@ -217,35 +238,43 @@ def information(view, i, S, c):
     return information_in(view.room, view, i, S, c)
 
 
-@fill_terms.register(BinaryRoom)
-def binary_terms(room, view, i, L, R, p, v, C):
-    """Answer for two states and one feature: `L` and `R` (1, N), `p` and `v` (2,), and `C` (1, 1)."""
+@normaliser_in.register(BinaryRoom)
+def binary_normaliser(room, view, i, L):
+    """Answer for two states and one feature, `L` (1, N)."""
     F, rows, table = view.field.features[i], view.rows, view.tables[i]
     block = rows.block[i]
     N, once = rows.size[block], rows.once[block]
-    n, T, own, rest = rows.n[block, :N], rows.T[i, 0, :N], L[0, :N], R[0, :N]
+    n, own, l, factor = rows.n[block, :N], L[0, :N], room.top[:N], room.factor[:N]
     gap, step, low = table[1] - table[0], F[0, 1] - F[0, 0], F[0, 0]
-    l, factor, V = room.top[:N], room.factor[:N], room.variance[:N]
-    # two loops: LLVM vectorises a loop only if it touches few arrays
     for j in range(N):
         odds = gap + step * own[j]
         l[j] = odds
         factor[j] = 1.0 + exp_negative(max(-abs(odds), LOWEST))
+    A = rows.total[block] * table[0] + dot_positive(n, l) + sum_logs(factor, n, once, CHUNK)
+    if low != 0.0:
+        A += low * dot(n, own)
+    return A
+
+
+@fill_terms.register(BinaryRoom)
+def binary_terms(room, view, i, R, p, v, C):
+    """Answer for two states and one feature: `R` (1, N), `p` and `v` (2,), and `C` (1, 1)."""
+    F, rows = view.field.features[i], view.rows
+    block = rows.block[i]
+    N, n_rows = rows.size[block], rows.total[block]
+    n, T, rest = rows.n[block, :N], rows.T[i, 0, :N], R[0, :N]
+    step, low = F[0, 1] - F[0, 0], F[0, 0]
+    l, factor, V = room.top[:N], room.factor[:N], room.variance[:N]
     for j in range(N):
         q = 1.0 / factor[j]
         one = q if l[j] >= 0.0 else 1.0 - q
         rest[j] = n[j] * (T[j] - low - step * one)
         V[j] = n[j] * (q * (1.0 - q))
-    n_rows = total(n)
-    A = n_rows * table[0] + dot_positive(n, l) + sum_logs(factor, n, once, CHUNK)
-    if low != 0.0:
-        A += low * dot(n, own)
-    p[1] = (dot(n, T) - n_rows * low - total(rest)) / step
+    p[1] = (rows.seen[i, 0] - n_rows * low - total(rest)) / step
     p[0] = n_rows - p[1]
     v[0] = total(V)
     v[1] = v[0]
     C[0, 0] = step * step * v[0]
-    return A
 
 
 @information_in.register(BinaryRoom)
@@ -256,15 +285,23 @@ def binary_information(room, view, i, S, c):
     return step * step * dot_square(room.variance[:N], S[0, :N], c[0])
 
 
-@fill_terms.register(Room)
-def state_terms(room, view, i, L, R, p, v, C):
-    """Answer for any states: `L` and `R` (M, N), `p` and `v` (K,), and `C` (M, M)."""
-    F, rows, table = view.field.features[i], view.rows, view.tables[i]
-    block, (M, K) = rows.block[i], F.shape
+@normaliser_in.register(Room)
+def state_normaliser(room, view, i, L):
+    """Answer for any states, `L` (M, N)."""
+    rows, block = view.rows, view.rows.block[i]
     N, once = rows.size[block], rows.once[block]
+    n, top, z = rows.n[block, :N], room.top[:N], room.z[:N]
+    return fill_probabilities(view.tables[i], view.field.features[i], L, n, once, room.P, top, z)
+
+
+@fill_terms.register(Room)
+def state_terms(room, view, i, R, p, v, C):
+    """Answer for any states: `R` (M, N), `p` and `v` (K,), and `C` (M, M)."""
+    F, rows = view.field.features[i], view.rows
+    block, (M, K) = rows.block[i], F.shape
+    N = rows.size[block]
     n, inverse = rows.n[block, :N], rows.inverse[block, :N]
     P, T = room.P, rows.T[i]
-    A = fill_probabilities(table, F, L, n, once, P, room.top[:N], room.z[:N])
     for l in range(M):
         for j in range(N):
             R[l, j] = n[j] * T[l, j]
@@ -282,7 +319,6 @@ def state_terms(room, view, i, L, R, p, v, C):
                 moment += F[l, a] * F[k, a] * p[a]
             C[l, k] = moment - mean_product(T[l, :N], R[l, :N], T[k, :N], R[k, :N], n, inverse)
             C[k, l] = C[l, k]
-    return A
 
 
 @information_in.register(Room)

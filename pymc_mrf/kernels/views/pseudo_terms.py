@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy
-from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, rows_of_node
+from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, normaliser, rows_of_node
 from pymc_mrf.kernels.views.pseudo_scores import follow
 from pymc_mrf.kernels.views.questions import fill_node_tables
 
@@ -52,6 +52,8 @@ class NodeTerms(NamedTuple):
         Sums over rows of the log normaliser.
     w, beta : (r,), (d q,) arrays
         Weights and centred biases that all this belongs to.
+    first, following : (d,), (2 r,) int64 arrays
+        Scratch: ends of present edges at each node, 2 e + end, after `chain_edges`.
     """
 
     L: np.ndarray
@@ -62,6 +64,8 @@ class NodeTerms(NamedTuple):
     A: np.ndarray
     w: np.ndarray
     beta: np.ndarray
+    first: np.ndarray
+    following: np.ndarray
 
 
 @lean
@@ -91,29 +95,55 @@ def add_to_fields(view, e, x):
 
 
 @lean
-def fill_fields(view):
-    """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
-    now, (d, M, N), given = view.now, view.now.L.shape, view.rows.given
-    fill_node_tables(view.field, view.beta, view.tables)
-    for i in range(d):
-        for l in range(M):
-            for j in range(N):
-                now.L[i, l, j] = given[i, l, j] if given.shape[0] > 0 else 0.0
-    for e in range(now.w.shape[0]):
-        now.w[e] = np.nan
+def chain_edges(view):
+    """List the ends of present edges that each node is, in the order of the edges."""
+    now = view.now
+    for i in range(now.first.shape[0]):
+        now.first[i] = -1
+    for e in range(view.w.shape[0] - 1, -1, -1):
         if view.w[e] != 0.0:
             for end in range(n_targets(view, e)):
-                add_to_field(view, e, end, view.w[e], now.L[view.field.edges[e, end]])
+                i = view.field.edges[e, end]
+                now.following[2 * e + end] = now.first[i]
+                now.first[i] = 2 * e + end
+
+
+@lean
+def fill_field_of_node(view, i):
+    """Recompute the local fields of node i, after `chain_edges`."""
+    L, given, now = view.now.L[i], view.rows.given, view.now
+    for l in range(L.shape[0]):
+        for j in range(L.shape[1]):
+            L[l, j] = given[i, l, j] if given.shape[0] > 0 else 0.0
+    place = now.first[i]
+    while place >= 0:
+        e, end = place // 2, place % 2
+        add_to_field(view, e, end, view.w[e], L)
+        place = now.following[place]
+
+
+@lean
+def fill_fields(view):
+    """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
+    now = view.now
+    fill_node_tables(view.field, view.beta, view.tables)
+    chain_edges(view)
+    for i in range(now.first.shape[0]):
+        fill_field_of_node(view, i)
+    for e in range(now.w.shape[0]):
+        now.w[e] = np.nan
 
 
 @lean
 def refresh(view):
     """Recompute the terms of all nodes at the view's parameters."""
     now = view.now
-    fill_fields(view)
+    fill_node_tables(view.field, view.beta, view.tables)
+    chain_edges(view)
     copy(view.w, now.w)
     copy(view.beta, now.beta)
-    for i in range(now.A.shape[0]):
+    for i in range(now.A.shape[0]):  # both for one node after the other, while its rows are at hand
+        fill_field_of_node(view, i)
         now.A[i] = node_terms(view, i, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
 
 
@@ -153,29 +183,60 @@ def score(view, e, R_u, R_v):
 
 
 @lean
-def fill_end(view, e, end, L, x, out):
-    """Terms of an end of edge e at local fields L + x Z, `L` (M, N) and Z of its source, into `out`.
-
-    Returns the sum of the log normaliser, and the information.
-    """
+def fill_field(view, e, end, L, x, out):
+    """Local fields L + x Z of an end of edge e, `L` (M, N) and Z of its source, into `out`."""
     i, S, c = view.field.edges[e, end], view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
     for l in range(L.shape[0]):
         for j in range(rows_of_node(view.rows, i)):
             out.L[end, l, j] = L[l, j] + x * (S[l, j] - c[l])
-    A = node_terms(view, i, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end])
-    return A, information(view, i, S, c)
+
+
+@lean
+def fill_end(view, e, end, L, x, out):
+    """Terms of an end of edge e at local fields as of `fill_field`, into `out`; its log normaliser."""
+    fill_field(view, e, end, L, x, out)
+    i = view.field.edges[e, end]
+    return node_terms(view, i, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end])
 
 
 @lean
 def fill_ends(view, e, L_u, L_v, x, out):
-    """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`."""
+    """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`.
+
+    But for score and information: `keep` may follow.
+    """
     sums = out.sums[0]
-    sums.A_v = 0.0
-    sums.A_u, h = fill_end(view, e, 0, L_u, x, out)
+    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, x, out), 0.0
     if view.sources[e, 1] >= 0:
-        sums.A_v, h_v = fill_end(view, e, 1, L_v, x, out)
-        h += h_v
-    sums.g, sums.h = score(view, e, out.R[0], out.R[1]), h
+        sums.A_v = fill_end(view, e, 1, L_v, x, out)
+
+
+@lean
+def fill_all_of_ends(view, e, L_u, L_v, x, out):
+    """As `fill_ends`, with score and information."""
+    sums, edge, source = out.sums[0], view.field.edges[e], view.sources[e]
+    S, c = view.rows.S, view.field.centre[e]
+    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, x, out), 0.0
+    sums.h = information(view, edge[0], S[source[0]], c[1])
+    if source[1] >= 0:
+        sums.A_v = fill_end(view, e, 1, L_v, x, out)
+        sums.h += information(view, edge[1], S[source[1]], c[0])
+    sums.g = score(view, e, out.R[0], out.R[1])
+
+
+@lean
+def normalisers(view, e, L_u, L_v, x, out):
+    """Return the log normalisers of edge e's targets at the local fields of `fill_ends`; 0 for none.
+
+    Local fields go to `out`, all else of which is void then.
+    """
+    edge, A_v = view.field.edges[e], 0.0
+    fill_field(view, e, 0, L_u, x, out)
+    A_u = normaliser(view, edge[0], out.L[0])
+    if view.sources[e, 1] >= 0:
+        fill_field(view, e, 1, L_v, x, out)
+        A_v = normaliser(view, edge[1], out.L[1])
+    return A_u, A_v
 
 
 @lean

@@ -155,6 +155,17 @@ def gain_by_terms(view, e, x):
 
 
 @by_type
+def gain_alone(view: Any, e: int, x: float) -> Any:
+    """`gain`, for x that edge e does not take: `follow` does not come next."""
+
+
+@gain_alone.register(object)
+def gain_as_of_others(view, e, x):
+    """Ask `gain`."""
+    return gain(view, e, x)
+
+
+@by_type
 def follow(view: Any, e: int, old: float, new: float) -> Any:
     """Change edge e in all that the view keeps but `w` and `b`."""
 

@@ -192,20 +192,22 @@ class EdgeEngine:
         corrected: bool = True,
         presence: Presence = NOT_TOLD,
         rng_of_presence=None,
+        tuned: bool = False,
     ) -> tuple[int, int]:
         """Update every edge in turn, `n_repeats` times; `w` (r,) and `b` (d q,) are changed in place.
 
         Without the Metropolis-Hastings correction if not `corrected`. Every other pass, `n_told` of them,
-        adds to `presence`, with random numbers of its own. Returns the numbers of proposals that would change
-        an edge, and of those accepted.
+        adds to `presence`, with random numbers of its own. Once `tuned`, an engine may leave out edges, by
+        rates that it has learnt before. Returns the numbers of proposals that would change an edge, and of
+        those accepted.
         """
         view, n_proposed, n_accepted = self.view, 0, 0
         self.go_to(w, b)
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
-        for order in self.visits():
+        for order, told in self.scan(prior, presence, rng, tuned):
             proposed, accepted = repeat_sweeps(
-                view, order, prior, corrected, rng, presence, rng_of_presence or rng, self.n_repeats
+                view, order, prior, corrected, rng, told, rng_of_presence or rng, self.n_repeats
             )
             n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
         self.follow_sweep(prior, rng)
@@ -218,6 +220,12 @@ class EdgeEngine:
     def visits(self) -> Iterable[np.ndarray]:
         """Edges of a pass, in the order of visits: parts, before each of which the view may be prepared."""
         return [self.view.field.order]
+
+    def scan(
+        self, prior: EdgePrior, presence: Presence, rng, tuned: bool
+    ) -> Iterable[tuple[np.ndarray, Presence]]:
+        """Edges of a pass as `visits` gives them, each part with what its visits add to."""
+        return ((order, presence) for order in self.visits())
 
     @property
     def n_told(self) -> int:

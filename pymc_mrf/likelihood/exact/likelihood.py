@@ -26,6 +26,9 @@ class Exact(Likelihood):
 
     name: ClassVar[str] = "exact"
     uses_tree: ClassVar[bool] = True
+    edges: ClassVar[Any] = ExactEdges
+    groups: ClassVar[Any] = ExactLikelihood
+    closed_groups: ClassVar[Any] = ForestLikelihood  # of fields whose edges are independent
 
     @classmethod
     def serves(cls, field: Declared) -> bool:
@@ -56,18 +59,6 @@ class Exact(Likelihood):
         [z] = constant_fold([op.encode(pt.constant(np.where(missing, first, x).astype(np.int64)))[0]])
         z = np.where(missing, -1, z).astype(np.int8)
         return ElementwiseTerm()(joint, _of_observed(op, z, joint, op.dist_params(field.owner)))
-
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> ExactEdges:
-        """Junction tree or enumeration."""
-        return ExactEdges(x, graph, family, moves_biases, **options)
-
-    def group_engine(self, *arguments) -> ExactLikelihood:
-        """Junction tree."""
-        return ExactLikelihood(*arguments)
-
-    def closed_group_engine(self, *arguments) -> ForestLikelihood:
-        """Of a field whose edges are independent."""
-        return ForestLikelihood(*arguments)
 
 
 def log_partition(op: UndirectedFieldRV, tables):

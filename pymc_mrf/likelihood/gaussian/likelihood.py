@@ -21,7 +21,7 @@ class Normal(Likelihood):
     name: ClassVar[str] = "gaussian"
     is_recommended: ClassVar[bool] = False  # there is nothing to choose
     serves_blocks: ClassVar[bool] = False
-    takes_share: ClassVar[bool] = True
+    edges: ClassVar[Any] = GaussianLikelihood
 
     @classmethod
     def unasked(cls, field) -> "Normal":
@@ -31,10 +31,6 @@ class Normal(Likelihood):
     def log_density_of_observed(self, field: Any, table: Any, mask: Any, joint: Any) -> Any:
         """Log density of the observed cells, row by row."""
         return ElementwiseTerm()(joint, _of_measured(field.owner.op, table, mask, field))
-
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> GaussianLikelihood:
-        """Use that determinants are quadratic in one weight."""
-        return GaussianLikelihood(x, graph, family, moves_biases, **options)
 
 
 def _of_measured(op: GaussianFieldRV, table, mask, dist):

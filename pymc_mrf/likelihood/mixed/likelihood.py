@@ -1,6 +1,7 @@
 """Likelihoods of mixed fields: sums over all states of the answers or a sample, and a pseudo-likelihood."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ class MixedExact(Likelihood):
 
     name: ClassVar[str] = "exact"
     no_probability_of_parts: ClassVar[str] = "no log probabilities of rows with missing cells"
+    edges: ClassVar[Any] = MixedLikelihood
     else_complete: ClassVar[str] = COMPLETE
 
     @classmethod
@@ -63,10 +65,6 @@ class MixedExact(Likelihood):
         """Sum over all states."""
         return log_density_of_listed(op, at, all_states(op.layout))
 
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> MixedLikelihood:
-        """List the states."""
-        return MixedLikelihood(x, graph, family, moves_biases, **options)
-
 
 @dataclass(frozen=True)
 class MixedMonteCarlo(Likelihood):
@@ -75,6 +73,7 @@ class MixedMonteCarlo(Likelihood):
     name: ClassVar[str] = "monte-carlo"
     invariant: ClassVar[str] = OF_SAMPLE
     no_probability: ClassVar[str] = "log probabilities up to a constant only"
+    edges: ClassVar[Any] = MixedLikelihood
     else_complete: ClassVar[str] = COMPLETE
 
     sample: MixedReference | None = None
@@ -103,10 +102,10 @@ class MixedMonteCarlo(Likelihood):
         assert self.sample is not None
         return log_density_of_listed(op, at, self.sample.listed)
 
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> MixedLikelihood:
-        """Weigh the sample."""
+    def of_edges(self, blocks: Sequence["MixedMonteCarlo"]) -> dict[str, Any]:
+        """Return the sample."""
         assert self.sample is not None
-        return MixedLikelihood(x, graph, family, moves_biases, states=self.sample.listed, **options)
+        return {"states": self.sample.listed}
 
     def against_chain(
         self, name: str, field: str, record: Any, references: list, engine: Any
@@ -122,6 +121,8 @@ class MixedPseudo(Pseudo):
     no_probability: ClassVar[str] = (
         "log pseudo-likelihoods only, which are not to be compared with log probabilities"
     )
+    edges: ClassVar[Any] = MixedPseudoLikelihood
+    groups: ClassVar[Any] = None
     else_complete: ClassVar[str] = COMPLETE
     looks_at_couplings: ClassVar[bool] = False
 
@@ -136,10 +137,6 @@ class MixedPseudo(Pseudo):
         """Weigh the conditionals."""
         weights = node_weights(op.n_variables, op.layout.ends, False, self.weight)
         return log_density_of_nodes(op, at, weights)
-
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> MixedPseudoLikelihood:  # type: ignore[override]
-        """Look at the rows."""
-        return MixedPseudoLikelihood(x, graph, family, moves_biases, weight=self.weight, **options)
 
     def findings(self, rv: Any, node: Any, draws: Any) -> list:
         """Nothing: no strength is defined of couplings of several numbers."""

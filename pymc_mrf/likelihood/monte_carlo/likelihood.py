@@ -80,6 +80,8 @@ class MonteCarlo(Likelihood):
     name: ClassVar[str] = "monte-carlo"
     invariant: ClassVar[str] = OF_SAMPLE
     no_probability: ClassVar[str] = "log probabilities up to a constant only"
+    edges: ClassVar[Any] = MonteCarloEdges
+    groups: ClassVar[Any] = MonteCarloLikelihood
     is_sampled: ClassVar[bool] = True
 
     tolerance: float = TOLERANCE
@@ -206,14 +208,13 @@ class MonteCarlo(Likelihood):
         natural = op.flat_natural(parameters)
         return log_partition_by_sample(op.graph, op.family, self.reference, natural)
 
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> MonteCarloEdges:
-        """Tilts of the sample."""
-        references = [one.reference for one in blocks]
-        return MonteCarloEdges(x, graph, family, moves_biases, references, **options)
+    def of_edges(self, blocks: Sequence["MonteCarlo"]) -> dict[str, Any]:
+        """Return their samples."""
+        return {"references": [one.reference for one in blocks]}
 
-    def group_engine(self, *arguments) -> MonteCarloLikelihood:
-        """Tilts of the sample."""
-        return MonteCarloLikelihood(*arguments, reference=self.reference)
+    def of_groups(self) -> dict[str, Any]:
+        """Return the sample."""
+        return {"reference": self.reference}
 
     def against_chain(
         self, name: str, field: str, record: Any, references: list, engine: Any

@@ -33,6 +33,7 @@ class Particles(Likelihood):
         AGAINST,
         "its log_likelihood is an unnormalised energy: arviz.loo and compare of it mean nothing",
     )
+    edges: ClassVar[Any] = ParticleEdges
     is_intractable: ClassVar[bool] = True
     serves_sums: ClassVar[bool] = False
     serves_blocks: ClassVar[bool] = False
@@ -57,10 +58,6 @@ class Particles(Likelihood):
     def log_partition(self, op: Any, parameters: Sequence, value: Any) -> Any:
         """Nothing, with an undefined gradient."""
         return IntractableLogPartition()(*parameters)
-
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> ParticleEdges:
-        """Weighted particles that follow the parameters."""
-        return ParticleEdges(x, graph, family, moves_biases, **options)
 
     def against_chain(
         self, name: str, field: str, record: Any, references: list, engine: Any

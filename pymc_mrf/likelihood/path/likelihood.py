@@ -28,7 +28,6 @@ class Path(Likelihood):
     name: ClassVar[str] = "path"
     no_probability_of_parts: ClassVar[str] = "no log probabilities of rows with missing cells"
     is_recommended: ClassVar[bool] = False
-    moves_edges: ClassVar[bool] = False
 
     path: Simulated | None = None  # type: ignore[misc]
 

@@ -63,6 +63,8 @@ class Pseudo(Likelihood):
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
     example: ClassVar[str] = "weight=1"
+    edges: ClassVar[Any] = PseudoEdges
+    groups: ClassVar[Any] = PseudoLikelihood
     is_pseudo: ClassVar[bool] = True
     looks_at_couplings: ClassVar[bool] = True
 
@@ -94,13 +96,13 @@ class Pseudo(Likelihood):
         lacks = at_states(own, [indices[..., alone]], op.family.n_states) - pt.logsumexp(own, axis=-1)
         return logp + (1.0 - self.weight) * lacks.sum(axis=-1)
 
-    def edge_engine(self, blocks, x, graph, family, moves_biases, **options) -> PseudoEdges:
-        """Look at the rows."""
-        return PseudoEdges(x, graph, family, moves_biases, weight=self.weight, **options)
+    def of_edges(self, blocks: Sequence["Pseudo"]) -> dict[str, Any]:
+        """Return the weight."""
+        return {"weight": self.weight}
 
-    def group_engine(self, *arguments) -> PseudoLikelihood:
-        """Look at the rows."""
-        return PseudoLikelihood(*arguments, weight=self.weight)
+    def of_groups(self) -> dict[str, Any]:
+        """Return the weight."""
+        return {"weight": self.weight}
 
     def findings(self, rv: Any, node: Any, draws: Any) -> list:
         """Whether couplings are strong, and edges counted too often."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.fields.distinct_rows import distinct_rows
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior, Presence
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
@@ -27,12 +27,14 @@ from pymc_mrf.likelihood.edges.edge_field import features_at
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.likelihood.pseudo.score_panels import Panel, fill_columns, panels_of, visited
+from pymc_mrf.likelihood.pseudo.visit_rates import RATE, VisitRates
 from pymc_mrf.parts import Parts
 
 Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
 
 RECENT = 5.0  # draw k of the tuning has a weight proportional to k^4
 WIDEST = 0.9  # quantile over the nodes
+LASTING = 0.5  # share of the sweeps of tuning
 MAX_STRETCH = 8.0
 
 
@@ -96,6 +98,8 @@ class PseudoEdges(EdgeEngine):
         )
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
         self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
+        self._rates = VisitRates.of_edges(r if has_scores else 0)
+        self._rare: np.ndarray | None = None
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)
@@ -135,6 +139,54 @@ class PseudoEdges(EdgeEngine):
         assert isinstance(scores, Scores)
         yield from visited(self._panels, scores, self.view.now.R)
 
+    def scan(
+        self, prior: EdgePrior, presence: Presence, rng, tuned: bool
+    ) -> Iterable[tuple[np.ndarray, Presence]]:
+        """Learn in tuning which edges are rare, and visit these in some draws only."""
+        if self._panels and not tuned and self._rates.begin_sweep():
+            self._rare = None
+            for order in self.visits():
+                self._rates.learn(self.view, order, prior)
+                yield order, presence
+            return
+        if self._panels and self._rare is None:
+            self._rare = self._rates.rare()
+        if self._rare is None or not self._rare.any():
+            yield from super().scan(prior, presence, rng, tuned)
+        else:
+            yield from self._scan_by_rates(self._rare.copy(), presence, rng)
+
+    def _scan_by_rates(
+        self, is_left: np.ndarray, presence: Presence, rng
+    ) -> Iterable[tuple[np.ndarray, Presence]]:
+        """Visit edges that are not `is_left` (r,) or are told of in this draw; some panels of others then."""
+        order, scores = self.view.field.order, self.view.scores
+        assert isinstance(scores, Scores)
+        if presence.period:
+            is_left[presence.turn :: presence.period] = False
+        yield order[~is_left[order]], presence
+        chosen = [
+            panel._replace(edges=panel.edges[is_left[panel.edges]])
+            for panel in self._panels
+            if rng.random() < RATE
+        ]
+        rarely = presence._replace(each=presence.each / RATE)
+        for edges in visited(chosen, scores, self.view.now.R):
+            yield edges, rarely
+
+    def get_state(self) -> tuple[np.ndarray, ...]:
+        """Copy what tuning has seen of the presence of edges, where that is kept."""
+        return tuple(array.copy() for array in self._rates) if self._panels else ()
+
+    def set_state(self, *state: np.ndarray) -> None:
+        """Restore what `get_state` gave."""
+        if self._panels:
+            self._rates, self._rare = VisitRates(*(array.copy() for array in state)), None
+
+    def forget(self) -> None:
+        """Forget which edges were present in tuning."""
+        self._rates, self._rare = VisitRates.of_edges(len(self._rates.share)), None
+
     def learn(self, weight: float) -> None:
         """Move `information` towards its value before the last `joint`."""
         C, variance, curvature, mean, square = self._places.of(self.information)
@@ -163,6 +215,8 @@ class PseudoEdges(EdgeEngine):
         x = super().coordinates(active, prior)
         (u, v), d = self.view.field.edges[active].T, len(self._norms)
         squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
+        if self._panels:  # of many edges those that come and go say nothing of how far weights go
+            squares *= self._rates.share[active] > LASTING
         of_second = np.where(self._columns.is_arrow[self.view.field.pair[active]], 0.0, squares)
         self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, of_second, d))
         return x
@@ -301,6 +355,8 @@ def fill_rows(
             np.divide(1.0, total, out=rows.inverse[i, : len(total)], where=total > 0.0)
         if expected:
             fill_expected(rows, expected[k], values[:, 0], place, times)
+    of_nodes = rows.n[rows.block]  # (d, N)
+    rows.total[:], rows.seen[:] = rows.n.sum(axis=1), (rows.T @ of_nodes[:, :, None])[:, :, 0]
     is_arrow = columns.is_arrow[field.pair]
     if expected:
         view.sums.s[:] = slopes_at_zero(view)

@@ -103,7 +103,7 @@ def observed_fields(
         )
     read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
-        if (field.family, field.likelihood.name) != (read[0].family, read[0].likelihood.name):
+        if field.family != read[0].family or not field.likelihood.is_like(read[0].likelihood):
             raise ValueError(
                 f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
                 f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood.name}") and {field.name} '

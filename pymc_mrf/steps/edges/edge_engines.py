@@ -37,7 +37,7 @@ def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> E
             np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
             np.concatenate([field.factors.ravel() for field in fields]),
         )
-    wraps = share is not None and not target.likelihood.takes_share
+    wraps = share is not None and not target.likelihood.edges.takes_share
     if share is not None and not wraps:
         options = options | {"share": share}
     engine = _engine(as_blocks(fields), fields, bool(target.biases.free), options)

@@ -192,7 +192,7 @@ class EdgeGibbs(EdgeStep):
     """
 
     name = "edge_gibbs"
-    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.moves_edges}
+    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.edges}
     serves_many_states = True
     fills_missing_cells = True
     serves_sums = tuple(kind for kind in invariant if kind.serves_sums)
@@ -379,7 +379,7 @@ class EdgeGibbs(EdgeStep):
         is_told = self._tells_presence and not self.tune
         sums = presence.view(self.rng) if is_told else NOT_TOLD
         n_proposed, n_accepted = engine.sweep(
-            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng
+            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng, tuned=not self.tune
         )
         if self.tune:
             self._engine.learn_sweep()

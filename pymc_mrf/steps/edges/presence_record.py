@@ -77,7 +77,7 @@ class PresenceRecord(Remembering):
         period = self._period
         turn, weight = self.n_draws % period, min(self.n_draws + 1, period)
         present, absent = self.sums
-        return Presence(present, absent, period, turn, float(weight))
+        return Presence(present, absent, period, turn, float(weight), 1.0)
 
     def untold(self) -> np.ndarray:
         """Return the statistic of a draw that is not told, in tuning; NaN."""

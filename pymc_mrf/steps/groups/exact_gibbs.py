@@ -57,8 +57,7 @@ class ExactGibbs(EngineGibbs):
         # a kernel takes views of one type: closed forms serve if all fields have them
         if all(_has_closed_form(other) for other in self._fields):
             self.n_rounds = self.n_tuning_rounds = 1
-            likelihood: Any = field.likelihood
-            return likelihood.closed_group_engine(*arguments)
+            return Exact.closed_groups(*arguments)
         return super()._make_engine(field, *arguments)
 
 

@@ -8,8 +8,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.likelihood.conditional.likelihood import Conditional
-from pymc_mrf.likelihood.conditional.links import PseudoOfLinks
+from pymc_mrf.likelihood.conditional.likelihood import Conditional, PseudoOfLinks
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 

@@ -20,7 +20,7 @@ from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)
 IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
-LIKELIHOODS = ("exact", "monte-carlo", "particles", "pseudo", "adjusted-pseudo", "path")
+LIKELIHOODS = ("exact", "monte-carlo", "particles", "pseudo", "path")
 GRAPHS = {"small": SMALL, "wide": WIDE}  # a junction tree of 2 ** 26 cells is refused
 
 
@@ -173,7 +173,7 @@ def test_recommended_likelihoods_are_found_in_messages():
     assert recommended(text) == {"exact", "pseudo"}
 
 
-@pytest.mark.parametrize("likelihood", ["particles", "monte-carlo", "exact", "adjusted-pseudo"])
+@pytest.mark.parametrize("likelihood", ["particles", "monte-carlo", "exact"])
 def test_covariates_of_rows_have_a_remedy_that_is_right(likelihood):
     """Beside the pseudo-likelihood, which is nearly so; and what it says can be typed."""
     said = refusal(covariate_of_biases, WIDE, likelihood)

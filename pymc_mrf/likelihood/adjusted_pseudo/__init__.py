@@ -1,1 +1,0 @@
-"""The adjusted pseudo-likelihood."""
