@@ -75,7 +75,7 @@ def study(seed: int, *, d: int, n: int, signs: str, tune: int, draws: int, chain
         w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, SLAB_SD), shape=graph.n_edges)
         b = pm.Normal("b", 0, BIAS_SD, shape=d)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood="pseudo")
-        step = pmrf.EdgeGibbs([w, b])
+        step = pmrf.steps.EdgeGibbs([w, b])
         set_up = time.process_time() - begin
         begin = time.process_time()
         idata = pmrf.sample(

@@ -114,7 +114,8 @@ class AuxiliaryVariableMH(GroupGibbs):
             "label_acceptance",
             "label acceptance",
             acceptance(
-                "make more proposals (n_proposals), or let ExactGibbs or ParticleRatioGibbs sample groups",
+                "make more proposals (n_proposals), or let pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs "
+                "sample groups",
                 0.005,
             ),
         ),
@@ -154,7 +155,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         if field.family.node_axes or not self._link.is_binary:
             raise ValueError(
                 f"AuxiliaryVariableMH samples AgreementMRF, Ising and BoltzmannMachine, not {field.name} "
-                f"({field.family.title}): use ExactGibbs or ParticleRatioGibbs"
+                f"({field.family.title}): use pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs"
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         sampler = AuxiliarySampler(

@@ -73,7 +73,7 @@ def test_results_are_those_of_all_draws(monkeypatch):
         frames = [
             pmrf.summarize_edges(idata, "w", graph=GRAPH, model=given) for idata in (found, expected)
         ]
-        densities = [pmrf.edge_density(idata, "w") for idata in (found, expected)]
+        densities = [pmrf.analysis.edge_density(idata, "w") for idata in (found, expected)]
     tables.append(pmrf.edge_inclusion(expected, "w", model=given))
     frames.append(pmrf.summarize_edges(expected, "w", graph=GRAPH, model=given))
     for table, frame in zip(tables[1:], frames[1:], strict=True):

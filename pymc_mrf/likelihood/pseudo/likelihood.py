@@ -59,7 +59,7 @@ class Pseudo(Likelihood):
     invariant: ClassVar[str] = OF_PSEUDO
     no_probability: ClassVar[str] = (
         "log pseudo-likelihoods only, which are not to be compared with log probabilities "
-        "(log_pseudo_likelihood gives them)"
+        "(pymc_mrf.analysis.log_pseudo_likelihood gives them)"
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
     edges: ClassVar[Any] = PseudoEdges

@@ -315,7 +315,7 @@ class EdgeGibbs(EdgeStep):
                 )
                 if found:
                     name = found[0].rv.name
-                    what = f"pass {name} too, as in step=EdgeGibbs([{rv.name}, {name}])"
+                    what = f"pass {name} too, as in step=pymc_mrf.steps.EdgeGibbs([{rv.name}, {name}])"
                 raise ValueError(
                     f'under likelihood="particles" EdgeGibbs moves the {field.family.node_parameter} of '
                     f"{field.name} itself, or it must be a constant: {what}"
