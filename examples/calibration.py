@@ -40,7 +40,7 @@ GAPS[4::8, 0] = GAPS[6::8, 2] = GAPS[30:32] = True
 TRIANGLE = pmrf.graphs.complete(3)
 HOLES = np.zeros((60, 4), dtype=bool)  # of four columns: some cells
 HOLES[3::7, 1] = HOLES[5::9, 2] = True
-MIXTURE = pmrf.ColumnKinds(
+MIXTURE = pmrf.fields.ColumnKinds(
     tuple("abcd"), ("nominal", "ordinal", "continuous", "continuous"), (3, 2, 0, 0)
 )
 MIXED = pmrf.graphs.complete(MIXTURE.names)
@@ -157,7 +157,7 @@ def measured(x: Any = None) -> pm.Model:
 def tabulated(x: Any = None) -> pm.Model:
     """Declare a nominal field of three states, some of whose tables are absent."""
     with pm.Model() as model:
-        blocks = pmrf.table_sizes(TRIANGLE, 3)
+        blocks = pmrf.fields.table_sizes(TRIANGLE, 3)
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 0.7), blocks=blocks)
         b = pm.Normal("b", 0, 0.5, shape=(3, 3))
         x = np.zeros((60, 3), int) if x is None else x
@@ -256,8 +256,8 @@ def feature_steps(likelihood: str, model: pm.Model) -> list:
     rough = likelihood == "particles"
     jump, move = ({"width": 0.5}, {"step_size": 0.1}) if rough else ({}, {})
     return [
-        pmrf.ReversibleJump([model["w"]], model=model, **jump),
-        pmrf.PersistentLangevin([model["w"], model["b"]], model=model, **move),
+        pmrf.papers.ReversibleJump([model["w"]], model=model, **jump),
+        pmrf.papers.PersistentLangevin([model["w"], model["b"]], model=model, **move),
     ]
 
 
@@ -275,7 +275,7 @@ CASES = {
         GIVEN,
         partial(grouped, "exact"),
         GROUPS,
-        made(pmrf.AuxiliaryVariableMH, "theta", sigma=0.1),
+        made(pmrf.papers.AuxiliaryVariableMH, "theta", sigma=0.1),
         20,
     ),
     "stripped": Case(
@@ -283,7 +283,7 @@ CASES = {
         NEARLY,
         partial(grouped, "exact"),
         GROUPS,
-        made(pmrf.StrippedBetaGibbs, "theta"),
+        made(pmrf.papers.StrippedBetaGibbs, "theta"),
     ),
     "pseudo groups": Case("`PseudoGibbs`", PSEUDO, partial(grouped, "pseudo"), GROUPS),
     "exact edges": Case('`EdgeGibbs`, `"exact"`', EXACT, partial(sparse, "exact"), EDGES_AND_BIASES),

@@ -108,7 +108,7 @@ def main(argv: list[str] | None = None) -> None:
             )
             inclusion = pmrf.edge_inclusion(idata, "weight").inclusion.values
         rows += regression_rows(idata) if covariates else []
-        at_half = pmrf.precision_recall(inclusion, present).sel(threshold=0.5)
+        at_half = pmrf.analysis.precision_recall(inclusion, present).sel(threshold=0.5)
         scores.append(
             [
                 "regression on covariates" if covariates else "one for all edges",

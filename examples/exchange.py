@@ -135,7 +135,7 @@ def bias(side: int, n: int, n_steps: int, tune: int) -> str:
     rows = []
     for n_sweeps in (1, 2, 5, 10, 20, 50, None):
         method = {"draws": "exact"} if n_sweeps is None else {"draws": "gibbs", "n_sweeps": n_sweeps}
-        step = pmrf.Exchange([coupling], model=model, **method)
+        step = pmrf.steps.Exchange([coupling], model=model, **method)
         start = time.perf_counter()
         with model, warnings.catch_warnings():
             # too few sweeps are the point of this table

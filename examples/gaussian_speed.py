@@ -56,7 +56,7 @@ def learn(graph: pmrf.PairwiseGraph, x: np.ndarray, draws: int, seed: int, *, by
             draws=draws,
             tune=draws // 2,
             chains=2,
-            step=[pmrf.EdgeGibbs([weight]), pm.NUTS([diagonal])] if by_nuts else None,
+            step=[pmrf.steps.EdgeGibbs([weight]), pm.NUTS([diagonal])] if by_nuts else None,
             random_seed=seed,
             callback=lambda trace, draw: clock.append((draw.tuning, draw.chain, time.process_time())),
             **SILENT,

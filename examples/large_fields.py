@@ -70,12 +70,15 @@ def bounds(sides: list[int]) -> str:
     rows = []
     for side in sides:
         graph = pmrf.graphs.grid(side, side)
-        probabilities, planning = timed(pmrf.edge_appearance_probabilities, graph)
+        probabilities, planning = timed(pmrf.estimation.edge_appearance_probabilities, graph)
         fields = 0.3 * np.random.default_rng(0).normal(size=(graph.n_nodes, 2))
         ising = 0.5 * np.array([[1.0, -1.0], [-1.0, 1.0]])
         field = pmrf.PairwiseField(graph, np.tile(ising, (graph.n_edges, 1, 1)), fields)
         bound, seconds = timed(
-            pmrf.tree_reweighted_bound, field, edge_probabilities=probabilities, tolerance=1e-6
+            pmrf.estimation.tree_reweighted_bound,
+            field,
+            edge_probabilities=probabilities,
+            tolerance=1e-6,
         )
         rows.append([f"{side} x {side}", f"{planning:.1f}", f"{seconds:.1f}", bound.n_iterations])
     header = ["Lattice", "edge probabilities, CPU seconds", "messages, CPU seconds", "iterations"]

@@ -47,8 +47,8 @@ def analyse(data: np.ndarray, draws: int, seed: int) -> tuple[np.ndarray, float]
         weight = pmrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 1), shape=GRAPH.n_edges)
         bias = pm.Normal("bias", 0, 1, shape=D)
         pmrf.BoltzmannMachine("x", weight, bias, graph=GRAPH, observed=data, likelihood="exact")
-        steps = [pmrf.EdgeGibbs([weight, bias])]
-        steps += [pmrf.TreeGibbs([rv]) for rv in model.free_RVs if rv.name == "x_unobserved"]
+        steps = [pmrf.steps.EdgeGibbs([weight, bias])]
+        steps += [pmrf.steps.TreeGibbs([rv]) for rv in model.free_RVs if rv.name == "x_unobserved"]
     point, total, tune = model.initial_point(), np.zeros(GRAPH.n_edges), draws // 2
     for k, step in enumerate(steps):
         step.setup_chain(np.random.default_rng([seed, k]), tune, draws)

@@ -42,7 +42,7 @@ def model_of(kind: str, x: np.ndarray) -> pm.Model:
     slab, shape = pm.Normal.dist(0, 0.7), (D, K)
     with pm.Model() as model:
         if kind == "NominalMRF":
-            blocks = pmrf.table_sizes(GRAPH, K)
+            blocks = pmrf.fields.table_sizes(GRAPH, K)
             weight = pmrf.SpikeAndSlab("weight", 0.5, slab, blocks=blocks)
             bias = pm.Normal("bias", 0, 1, shape=shape)
             pmrf.NominalMRF("x", weight, bias, graph=GRAPH, n_states=K, observed=x)
@@ -57,7 +57,7 @@ def analyse(kind: str, x: np.ndarray, draws: int, seed: int) -> tuple[np.ndarray
     """Draws (draws, P) of the weights, and seconds of CPU time for them."""
     model = model_of(kind, x)
     with model:
-        step = pmrf.EdgeGibbs([model["weight"], model["bias"]])
+        step = pmrf.steps.EdgeGibbs([model["weight"], model["bias"]])
     point, kept, tune = model.initial_point(), [], draws // 2
     step.setup_chain(np.random.default_rng(seed), tune, draws)
     begin = time.process_time()
@@ -96,7 +96,7 @@ def picture(weights: np.ndarray, folder: Path) -> None:
     strength = pmrf.edge_strength(idata, "weight", graph=GRAPH, n_states=K).mean(("chain", "draw"))
     u, v = GRAPH.edges[int(strength.values.argmax())]
     edge = GRAPH.nodes[u], GRAPH.nodes[v]
-    pc = pmrf.plot_edge_table(idata, "weight", edge, graph=GRAPH, n_states=K)
+    pc = pmrf.plots.plot_edge_table(idata, "weight", edge, graph=GRAPH, n_states=K)
     save_figure(pc.get_viz("heatmap", "weight").figure, folder, "nominal_table.png")
 
 

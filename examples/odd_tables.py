@@ -266,7 +266,7 @@ def _plain_codes(run: Run, array: np.ndarray) -> np.ndarray:
 def _prepared(run: Run) -> np.ndarray:
     """Rows as an array, -1 where a cell is missing."""
     if run.is_odd:
-        return _plain_codes(run, np.ma.filled(pmrf.prepare(run.rows, _complete(run)).array, -1))
+        return _plain_codes(run, np.ma.filled(pmrf.fields.prepare(run.rows, _complete(run)).array, -1))
     rows = np.asarray(run.rows, dtype=float)
     return np.where(np.isnan(rows), -1, rows).astype(int)
 
@@ -289,23 +289,30 @@ TABLES = {
     "column_kinds": _of_items(_kinds, "binary", "ordinal", "mixed"),
     "prepare": _of_items(_prepared, "binary", "ordinal"),
     "chow_liu": _of_items(
-        lambda run: pmrf.chow_liu(run.table, nodes=list(run.table)), "binary", "ordinal", "nominal"
+        lambda run: pmrf.estimation.chow_liu(run.table, nodes=list(run.table)),
+        "binary",
+        "ordinal",
+        "nominal",
     ),
     "neighborhood_selection": _of_items(
-        lambda run: pmrf.neighborhood_selection(run.table, 2, nodes=list(run.table)),
+        lambda run: pmrf.estimation.neighborhood_selection(run.table, 2, nodes=list(run.table)),
         "binary",
         "continuous",
     ),
     "fit": _of_items(
         lambda run: (
-            pmrf.fit(run.table, _complete(run), "pseudo", "ordinal", n_states=STATES[run.kind]).parameter
+            pmrf.estimation.fit(
+                run.table, _complete(run), "pseudo", "ordinal", n_states=STATES[run.kind]
+            ).parameter
         ),
         "binary",
         "ordinal",
     ),
-    "elasso": _of_items(lambda run: pmrf.elasso(run.table, _complete(run)).edges, "binary"),
+    "elasso": _of_items(lambda run: pmrf.estimation.elasso(run.table, _complete(run)).edges, "binary"),
     "l1_pseudo_likelihood": _of_items(
-        lambda run: pmrf.l1_pseudo_likelihood(run.table, _complete(run), penalties=[0.1]).parameter,
+        lambda run: (
+            pmrf.estimation.l1_pseudo_likelihood(run.table, _complete(run), penalties=[0.1]).parameter
+        ),
         "binary",
     ),
 }
@@ -316,13 +323,13 @@ ROWS = {
     ),
     "score_predictions": _of_items(_scores),
     "prediction_calibration": _of_items(
-        lambda run: pmrf.prediction_calibration(_predicted(run), run.rows)
+        lambda run: pmrf.analysis.prediction_calibration(_predicted(run), run.rows)
     ),
     "plot_calibration": _of_items(
         lambda run: pmrf.plot_calibration(_predicted(run), run.rows), "ordinal", "nominal", "mixed"
     ),
     "log_pseudo_likelihood": _of_items(
-        lambda run: pmrf.log_pseudo_likelihood(
+        lambda run: pmrf.analysis.log_pseudo_likelihood(
             run.rows,
             run.graph,
             run.idata,
@@ -335,7 +342,7 @@ ROWS = {
         "ordinal",
     ),
     "conditional_log_likelihood": _of_items(
-        lambda run: pmrf.conditional_log_likelihood(
+        lambda run: pmrf.analysis.conditional_log_likelihood(
             run.rows,
             run.graph,
             run.idata,
@@ -366,7 +373,7 @@ def _result(name: str, **options: Any) -> Callable[[Run], Any]:
 def _original(run: Run) -> Any:
     """Parameters of measurements, units put aside."""
     kinds = {"kinds": run.kinds} if run.kind == "mixed" else {}
-    found = pmrf.original_units(run.idata, graph=run.graph, model=run.model, **kinds)
+    found = pmrf.analysis.original_units(run.idata, graph=run.graph, model=run.model, **kinds)
     factor = {"weight": run.unit**-2, "diagonal": run.unit**-2, "mean": run.unit}
     return {name: found[name] / factor[name] for name in found}
 
@@ -446,7 +453,7 @@ RESULTS = {
     "edge_evidence": _of_items(
         lambda run: pmrf.edge_evidence(run.idata, "weight", model=run.model, prior_inclusion=0.5)
     ),
-    "edge_density": _of_items(lambda run: pmrf.edge_density(run.idata, "weight")),
+    "edge_density": _of_items(lambda run: pmrf.analysis.edge_density(run.idata, "weight")),
     "edge_strength": _of_items(
         lambda run: pmrf.edge_strength(run.idata, "weight", graph=run.graph, **_blocks(run)),
         "nominal",
@@ -458,29 +465,31 @@ RESULTS = {
         "mixed",
     ),
     "plot_edge_table": _of_items(
-        lambda run: pmrf.plot_edge_table(
+        lambda run: pmrf.plots.plot_edge_table(
             run.idata, "weight", ("q1", "q2"), graph=run.graph, **_blocks(run)
         ),
         "nominal",
         "mixed",
     ),
     "median_graph": _of_items(lambda run: pmrf.median_graph(run.idata, "weight", run.graph)),
-    "structure_probabilities": _of_items(lambda run: pmrf.structure_probabilities(run.idata, "weight")),
+    "structure_probabilities": _of_items(
+        lambda run: pmrf.analysis.structure_probabilities(run.idata, "weight")
+    ),
     "complexity_probabilities": _of_items(
-        lambda run: pmrf.complexity_probabilities(run.idata, "weight", model=run.model), *EDGES
+        lambda run: pmrf.analysis.complexity_probabilities(run.idata, "weight", model=run.model), *EDGES
     ),
     "node_measures": _of_items(_result("node_measures"), *EDGES),
     "summarize_nodes": _of_items(_result("summarize_nodes"), *EDGES),
     "plot_nodes": _of_items(_result("plot_nodes"), *EDGES),
     "plot_edges": _of_items(_result("plot_edges")),
     "plot_evidence": _of_items(
-        lambda run: pmrf.plot_evidence(
+        lambda run: pmrf.plots.plot_evidence(
             run.idata, "weight", graph=run.graph, model=run.model, prior_inclusion=0.5
         )
     ),
     "plot_inclusion": _of_items(_result("plot_inclusion")),
     "plot_complexity": _of_items(
-        lambda run: pmrf.plot_complexity(run.idata, "weight", model=run.model), *EDGES
+        lambda run: pmrf.plots.plot_complexity(run.idata, "weight", model=run.model), *EDGES
     ),
     "plot_diagnostics": _of_items(lambda run: pmrf.plot_diagnostics(run.idata)),
     "diagnose": _of_items(lambda run: str(pmrf.diagnose(run.idata, model=run.model))),
@@ -488,7 +497,7 @@ RESULTS = {
         lambda run: pmrf.prior_sensitivity(run.idata, "weight", model=run.model)
     ),
     "plot_prior_sensitivity": _of_items(
-        lambda run: pmrf.plot_prior_sensitivity(run.idata, "weight", model=run.model)
+        lambda run: pmrf.plots.plot_prior_sensitivity(run.idata, "weight", model=run.model)
     ),
     "original_units": _of_items(_original, "continuous"),
     "partial_correlations": _of_items(
@@ -503,12 +512,12 @@ RESULTS = {
         "mixed",
     ),
     "edge_agreement": _of_items(
-        lambda run: pmrf.edge_agreement(run.idata, "x", graph=run.graph, model=run.model),
+        lambda run: pmrf.analysis.edge_agreement(run.idata, "x", graph=run.graph, model=run.model),
         "ordinal",
         "nominal",
     ),
     "edge_correlation": _of_items(
-        lambda run: pmrf.edge_correlation(
+        lambda run: pmrf.analysis.edge_correlation(
             run.idata, "x", graph=run.graph, **({"kinds": run.kinds} if run.kind == "mixed" else {})
         )
     ),
@@ -522,10 +531,14 @@ RESULTS = {
         )
     ),
     "plot_ppc_magnetisation": _of_items(
-        lambda run: pmrf.plot_ppc_magnetisation(run.idata, "x", model=run.model), "ordinal", "nominal"
+        lambda run: pmrf.plots.plot_ppc_magnetisation(run.idata, "x", model=run.model),
+        "ordinal",
+        "nominal",
     ),
     "prior_in_cone": _of_items(
-        lambda run: pmrf.prior_in_cone(run.model, draws=10, random_seed=1), "continuous", "mixed"
+        lambda run: pmrf.analysis.prior_in_cone(run.model, draws=10, random_seed=1),
+        "continuous",
+        "mixed",
     ),
     "plan_study": _of_items(_planned, "ordinal", "continuous"),
     "to_netcdf": _of_items(_saved),
@@ -738,7 +751,7 @@ GROUPS = {
     "prior_sensitivity": lambda run: np.array(
         pmrf.prior_sensitivity(run.idata, "weight", between=_between(run), model=run.model)["inclusion"]
     ),
-    "plot_prior_sensitivity": lambda run: pmrf.plot_prior_sensitivity(
+    "plot_prior_sensitivity": lambda run: pmrf.plots.plot_prior_sensitivity(
         run.idata, "weight", between=_between(run), model=run.model
     ),
 }
@@ -760,7 +773,9 @@ MAPS = {
     "predict_nodes": _predicted,
     "predictability": lambda run: pmrf.predictability(run.idata, "x", data=run.rows, model=run.model),
     "score_predictions": lambda run: pmrf.score_predictions(_predicted(run), run.rows),
-    "prediction_calibration": lambda run: pmrf.prediction_calibration(_predicted(run), run.rows),
+    "prediction_calibration": lambda run: pmrf.analysis.prediction_calibration(
+        _predicted(run), run.rows
+    ),
 }
 
 
@@ -786,8 +801,8 @@ def diary(
 DIARY = {
     "KineticMRF": lambda run: np.array(run.idata.posterior["weight"]),
     "forecast": lambda run: pmrf.forecast(run.idata, run.model, 2, random_seed=1),
-    "run_lengths": lambda run: pmrf.run_lengths(run.idata, "x", model=run.model),
-    "plot_ppc_runs": lambda run: pmrf.plot_ppc_runs(run.idata, "x", model=run.model),
+    "run_lengths": lambda run: pmrf.analysis.run_lengths(run.idata, "x", model=run.model),
+    "plot_ppc_runs": lambda run: pmrf.plots.plot_ppc_runs(run.idata, "x", model=run.model),
     "predict_nodes": _predicted,
 }
 

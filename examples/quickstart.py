@@ -58,12 +58,13 @@ def main(argv: list[str] | None = None) -> None:
     for k in np.flatnonzero(r_hat >= 1.01):
         print(f"  R-hat {r_hat[k]:.3f}: {idata.posterior.edge.values[k]}")
 
-    mle = pmrf.fit(train.x, train.graph, method="pcd", random_seed=arguments.seed)
+    mle = pmrf.estimation.fit(train.x, train.graph, method="pcd", random_seed=arguments.seed)
     bayes = idata.posterior["theta"].mean(("chain", "draw"))
     print("\nLog pseudo-likelihood            train (2005)   test (2006)")
     for label, estimate in (("maximum likelihood (PCD)", mle.parameter), ("posterior mean", bayes)):
         scores = [
-            float(pmrf.log_pseudo_likelihood(votes.x, train.graph, estimate)) for votes in (train, test)
+            float(pmrf.analysis.log_pseudo_likelihood(votes.x, train.graph, estimate))
+            for votes in (train, test)
         ]
         print(f"  {label:28s} {scores[0]:14.1f} {scores[1]:13.1f}")
 

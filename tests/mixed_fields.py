@@ -7,7 +7,7 @@ from scipy import special
 import pymc_mrf as pmrf
 from tests.reference.mixed import MixedReference
 
-KINDS = pmrf.ColumnKinds(
+KINDS = pmrf.fields.ColumnKinds(
     ("sex", "age", "party", "income", "trust"),
     ("ordinal", "continuous", "nominal", "continuous", "ordinal"),
     (2, 0, 3, 0, 4),

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import pkgutil
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from tests.marks import NOT_FOUND
+from tests.public import MODULES, NAMES
 
 ROOT = Path(__file__).parent.parent
 NO_VERB = re.compile(
@@ -67,10 +69,57 @@ def test_ordinary_cases_exist(request):
     assert not any(request.config.stash.get(NOT_FOUND, {}).values())
 
 
-def test_public_names_exist_and_are_documented():
-    assert sorted(pmrf.__all__) == list(pmrf.__all__)
-    for name in pmrf.__all__:
-        assert getattr(pmrf, name).__doc__, name
+@pytest.mark.parametrize("path", MODULES)
+def test_public_names_exist_and_are_documented(path):
+    module = MODULES[path]
+    assert sorted(module.__all__) == list(module.__all__)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name).__doc__, name
+    with pytest.raises(AttributeError, match=f"module '{path}' has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+def test_a_thing_has_one_public_name():
+    of = {}
+    for path, value in NAMES.items():
+        of.setdefault(id(value), []).append(path)
+    assert [paths for paths in of.values() if len(paths) > 1] == []
+    assert len(pmrf.__all__) <= 75
+
+
+@pytest.mark.parametrize("path", MODULES)
+def test_tools_that_read_code_find_the_same_names(path):
+    """What is loaded when it is used is imported for type checkers, and no file has such a name."""
+    file = Path(MODULES[path].__file__)
+    [block] = [n for n in ast.parse(file.read_text()).body if isinstance(n, ast.If)] or [None]
+    if block is None:  # imported at once
+        return
+    read = [(alias.name, alias.asname) for node in block.body for alias in node.names]
+    assert sorted(name for name, _ in read) == MODULES[path].__all__
+    assert all(name == kept for name, kept in read)
+    if path != "pymc_mrf" and file.name == "__init__.py":
+        assert not {p.stem for p in file.parent.iterdir()} & set(MODULES[path].__all__)
+
+
+def test_names_in_messages_and_pages_exist():
+    """A remedy or a page that names a thing of this package names what there is."""
+    named = re.compile(r"(?<![\w/.-])(?:pmrf|pymc_mrf)((?:\.(?!NAME\b)[A-Za-z_]\w*)+)")
+    files = [*ROOT.glob("pymc_mrf/**/*.py"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("docs/*.md")]
+    found = {}
+    for file in [*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for match in named.finditer(file.read_text(encoding="utf-8")):
+            found.setdefault(match[1], file.name)
+    assert len(found) > 300
+
+    def exists(name):
+        try:
+            return pkgutil.resolve_name("pymc_mrf" + name) is not None
+        except (AttributeError, ImportError):
+            return False
+
+    assert {name: file for name, file in found.items() if not exists(name)} == {}
+    assert not exists(".SeriesGibbs")
 
 
 def test_docstrings_of_functions_have_a_verb():

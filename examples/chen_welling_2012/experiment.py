@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 import pymc_mrf as pmrf
 from examples._report import SILENT
 from examples.chen_welling_2012.truths import Truth
-from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
+from pymc_mrf.estimation.l1 import l1_pseudo_likelihood
 
 BETA, GAMMA, BIAS_SD = (5, 5), (5, 5), 10.0  # a = b = c = d = 5, sigma_b = 10, sec. 6.2
 N_MIXED = 100  # draws in the predictor "Bayes"
@@ -57,7 +57,7 @@ class Draws:
     @property
     def density(self) -> float:
         """Mean share of the candidates that exist."""
-        return float(pmrf.edge_density(self.idata, "weight").mean())
+        return float(pmrf.analysis.edge_density(self.idata, "weight").mean())
 
     def thinned(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """`n` draws of weights and biases at equal distances, or all."""
@@ -171,7 +171,7 @@ class TestSet:
         labels = graph.nodes
         out = np.empty((1, len(weight), len(self.x)))
         for nodes, rows in self.groups:
-            values = pmrf.conditional_log_likelihood(
+            values = pmrf.analysis.conditional_log_likelihood(
                 self.x[rows],
                 graph,
                 xr.DataArray(weight[None], dims=("chain", "draw", "edge")),
@@ -210,7 +210,9 @@ def structure(weight: np.ndarray, truth: Truth | None) -> tuple[float, float, fl
     """Precision, recall and F1 of the non-zero weights (r,); NaN without a truth."""
     if truth is None:
         return np.nan, np.nan, np.nan
-    found = pmrf.precision_recall((weight != 0).astype(float), truth.weight != 0).sel(threshold=0.5)
+    found = pmrf.analysis.precision_recall((weight != 0).astype(float), truth.weight != 0).sel(
+        threshold=0.5
+    )
     return tuple(float(found[name]) for name in ("precision", "recall", "f1"))
 
 

@@ -112,7 +112,7 @@ def record_posterior(
 ) -> np.ndarray:
     """Enter what the groupings say; the posterior mean of theta (r,) is returned."""
     labels = pmrf.group_labels(idata, "theta")
-    results["vi_difference"].loc[where] = pmrf.vi_difference(labels, truth.groups, rng=rng)
+    results["vi_difference"].loc[where] = pmrf.analysis.vi_difference(labels, truth.groups, rng=rng)
     results["n_groups"].loc[where] = float(pmrf.n_groups(idata, "theta").mean())
     return idata.posterior["theta"].mean(("chain", "draw")).values
 

@@ -28,20 +28,20 @@ THETA = np.array([0.8, 0.8, 0.35, 0.35, 0.6])
 def samplers(n: int) -> dict:
     """Name the steps that are compared, for `n` rows of data."""
     # about one posterior standard deviation, where the paper has 0.001
-    metropolis = partial(pmrf.AuxiliaryVariableMH, n_value_steps=20, sigma=0.8 / np.sqrt(n))
+    metropolis = partial(pmrf.papers.AuxiliaryVariableMH, n_value_steps=20, sigma=0.8 / np.sqrt(n))
     exchange = partial(metropolis, auxiliary="exchange")
     return {
-        "ExactGibbs": pmrf.ExactGibbs,
-        "StrippedBetaGibbs": pmrf.StrippedBetaGibbs,
-        "ParticleRatioGibbs": pmrf.ParticleRatioGibbs,
-        "ParticleRatioGibbs, m = n": partial(pmrf.ParticleRatioGibbs, n_particles=n),
-        "ParticleRatioGibbs, m = 10 n": partial(pmrf.ParticleRatioGibbs, n_particles=10 * n),
+        "ExactGibbs": pmrf.steps.ExactGibbs,
+        "StrippedBetaGibbs": pmrf.papers.StrippedBetaGibbs,
+        "ParticleRatioGibbs": pmrf.steps.ParticleRatioGibbs,
+        "ParticleRatioGibbs, m = n": partial(pmrf.steps.ParticleRatioGibbs, n_particles=n),
+        "ParticleRatioGibbs, m = 10 n": partial(pmrf.steps.ParticleRatioGibbs, n_particles=10 * n),
         "AuxiliaryVariableMH, exchange, exact draws": partial(exchange, draws="exact"),
         "AuxiliaryVariableMH, Møller, exact draws": partial(
             metropolis, auxiliary="moller", draws="exact"
         ),
         "AuxiliaryVariableMH as in the paper, exact draws": partial(
-            pmrf.AuxiliaryVariableMH, auxiliary="moller", draws="exact", restart=True
+            pmrf.papers.AuxiliaryVariableMH, auxiliary="moller", draws="exact", restart=True
         ),
         **{
             f"AuxiliaryVariableMH, exchange, sweeps: {k}": partial(exchange, draws="gibbs", n_sweeps=k)

@@ -30,7 +30,7 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 SIDE = 30
 N_GROUPS = 10
 BLIND, ORACLE, SBA, PARTICLES = "blind PCD", "oracle PCD", "Gibbs_SBA", "ParticleRatioGibbs"
-SAMPLERS = {SBA: pmrf.StrippedBetaGibbs, PARTICLES: pmrf.ParticleRatioGibbs}
+SAMPLERS = {SBA: pmrf.papers.StrippedBetaGibbs, PARTICLES: pmrf.steps.ParticleRatioGibbs}
 LOOKS = {BLIND: "blind", ORACLE: "oracle", PARTICLES: "bayes", SBA: "approximate"}
 SWEEPS = 5000  # behind every row of a sample
 PROBE_SWEEPS = 500  # behind the rows that tell whether a truth is of use
@@ -80,7 +80,7 @@ def run(n_replicates: int, n_steps: int, sizes: list[int], side: int, seed: int)
         truth, train, rejected = draw_truth(graph, sizes, rng)
         redraws += rejected
         test = simulate(truth, ex.N_TEST, SWEEPS, rng)
-        best = float(pmrf.log_pseudo_likelihood(test, graph, truth.theta))
+        best = float(pmrf.analysis.log_pseudo_likelihood(test, graph, truth.theta))
         for n in sizes:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)  # not converged: reported in total
@@ -89,7 +89,7 @@ def run(n_replicates: int, n_steps: int, sizes: list[int], side: int, seed: int)
             for name, theta in estimates.items():
                 cell = {"replicate": replicate, "n": n, "estimator": name}
                 results["error"].loc[cell] = np.abs(theta - truth.theta).mean()
-                reached = float(pmrf.log_pseudo_likelihood(test, graph, theta))
+                reached = float(pmrf.analysis.log_pseudo_likelihood(test, graph, theta))
                 results["test_log_likelihood"].loc[cell] = reached
                 results["test_loss"].loc[cell] = best - reached
     results.attrs = {
@@ -123,7 +123,7 @@ def estimate(
     estimates = {}
     for name, groups in ((BLIND, None), (ORACLE, truth.groups)):
         start = time.process_time()
-        fit = pmrf.fit(x, truth.graph, method="pcd", groups=groups, random_seed=rng)
+        fit = pmrf.estimation.fit(x, truth.graph, method="pcd", groups=groups, random_seed=rng)
         where = {"replicate": replicate, "n": len(x), "estimator": name}
         results["seconds"].loc[where] = time.process_time() - start
         estimates[name] = fit.parameter

@@ -16,7 +16,10 @@ from examples._report import SILENT, machine, parse_sizes, table, write_fragment
 
 STEPS = 3000
 BURN_IN = 500
-METHODS = {"Gibbs_SBA": ("particles", pmrf.StrippedBetaGibbs), "exact Gibbs": ("exact", pmrf.ExactGibbs)}
+METHODS = {
+    "Gibbs_SBA": ("particles", pmrf.papers.StrippedBetaGibbs),
+    "exact Gibbs": ("exact", pmrf.steps.ExactGibbs),
+}
 # train session: LPL train (MLE, SBA), LPL test (MLE, SBA), groups, minutes
 PAPER = {
     1: ((-10716.75, -10721.34), (-9022.01, -8989.87), 7.89, 204),
@@ -47,10 +50,12 @@ def experiment(session, steps, burn_in, seed):
     test = pmrf.datasets.load_senate109(session=3 - session)
 
     def scores(theta):
-        return [float(pmrf.log_pseudo_likelihood(v.x, train.graph, theta)) for v in (train, test)]
+        return [
+            float(pmrf.analysis.log_pseudo_likelihood(v.x, train.graph, theta)) for v in (train, test)
+        ]
 
     start = time.perf_counter()
-    mle = pmrf.fit(train.x, train.graph, method="pcd", random_seed=seed)
+    mle = pmrf.estimation.fit(train.x, train.graph, method="pcd", random_seed=seed)
     mle_scores = scores(mle.parameter)
     label = f"train session {session}, test session {3 - session}"
     rows = [
@@ -115,7 +120,7 @@ def main(arguments=None):
         "the paper's but is not the paper's, which is known from a figure only, so that the levels of the "
         "LPL differ; the comparison between methods is what carries over. The junction tree of this graph is "
         "narrow enough for the exact sampler, which the paper could not run; each of its steps has "
-        f"{pmrf.ExactGibbs.n_rounds} rounds of moves of labels and values.",
+        f"{pmrf.steps.ExactGibbs.n_rounds} rounds of moves of labels and values.",
         "",
         table(header, rows),
         "",

@@ -36,10 +36,10 @@ BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SB
 AUXILIARY, EXCHANGE = "MH_AuxVar", "MH_Exchange"
 # M = 5, S = 100 and sigma_Q = 0.001 are the paper's and the defaults
 METROPOLIS = {
-    AUXILIARY: partial(pmrf.AuxiliaryVariableMH, auxiliary="moller", restart=True),
-    EXCHANGE: partial(pmrf.AuxiliaryVariableMH, auxiliary="exchange"),
+    AUXILIARY: partial(pmrf.papers.AuxiliaryVariableMH, auxiliary="moller", restart=True),
+    EXCHANGE: partial(pmrf.papers.AuxiliaryVariableMH, auxiliary="exchange"),
 }
-SAMPLERS = {EXACT: pmrf.ExactGibbs, SBA: pmrf.StrippedBetaGibbs, **METROPOLIS}
+SAMPLERS = {EXACT: pmrf.steps.ExactGibbs, SBA: pmrf.papers.StrippedBetaGibbs, **METROPOLIS}
 LOOKS = {
     BLIND: "blind",
     ORACLE: "oracle",
@@ -60,7 +60,7 @@ PAPER_SECONDS = {
 def blind_estimate_exists(x: np.ndarray, graph: pmrf.PairwiseGraph) -> bool:
     """Whether the free maximum-likelihood estimate is finite."""
     try:
-        pmrf.fit(x, graph, method="exact")
+        pmrf.estimation.fit(x, graph, method="exact")
     except ValueError:  # of valid data, the one thing that `fit` refuses
         return False
     return True
@@ -106,7 +106,7 @@ def run(n_replicates: int, n_steps: int, n_metropolis: int, sizes: list[int], se
                 warnings.simplefilter("always", UserWarning)  # not converged: reported in total
                 estimates = estimate(results, replicate, x, truth, steps, rng)
             unconverged += sum("did not converge" in str(warning.message) for warning in caught)
-            exact = pmrf.fit(x, graph, method="exact").parameter
+            exact = pmrf.estimation.fit(x, graph, method="exact").parameter
             where = {"replicate": replicate, "n": n}
             results["pcd_deviation"].loc[where] = np.abs(estimates[BLIND] - exact).mean()
             for name, theta in estimates.items():
@@ -163,7 +163,7 @@ def estimate(
     estimates = {}
     for name, groups in ((BLIND, None), (ORACLE, truth.groups)):
         start = time.process_time()
-        fit = pmrf.fit(x, truth.graph, method="pcd", groups=groups, random_seed=rng)
+        fit = pmrf.estimation.fit(x, truth.graph, method="pcd", groups=groups, random_seed=rng)
         where = {"replicate": replicate, "n": len(x), "estimator": name}
         results["seconds"].loc[where] = time.process_time() - start
         estimates[name] = fit.parameter
@@ -250,7 +250,7 @@ def report(results: xr.Dataset) -> str:
         f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
         f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has "
-        f"{pmrf.ExactGibbs.n_rounds} rounds of moves of labels and values.\n",
+        f"{pmrf.steps.ExactGibbs.n_rounds} rounds of moves of labels and values.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used. This leaves out truths with parameters near "
         "0 and 1, which the paper may have treated otherwise. PCD runs that did not converge: "

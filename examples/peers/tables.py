@@ -35,7 +35,7 @@ def mixed(cards: list[int], c: int, n: int, seed: int) -> pd.DataFrame:
     """Simulate answers with an order, of `cards` states, and c measurements."""
     rng = np.random.default_rng([seed, len(cards), c, n])
     names = [f"x{i}" for i in range(len(cards))] + [f"y{i}" for i in range(c)]
-    kinds = pmrf.ColumnKinds(
+    kinds = pmrf.fields.ColumnKinds(
         tuple(names), ("ordinal",) * len(cards) + ("continuous",) * c, (*cards, *[0] * c)
     )
     graph = pmrf.graphs.complete(names)

@@ -70,7 +70,7 @@ def noisy_or(q: np.ndarray, leak: float) -> np.ndarray:
 
 def network(
     n_diseases: int, n_findings: int, leak: float, rng: np.random.Generator
-) -> pmrf.FactorGraphField:
+) -> pmrf.fields.FactorGraphField:
     """Draw links and their strengths; diseases given that all findings are positive."""
     scopes, tables = [], []
     while len(scopes) < n_findings:
@@ -80,10 +80,10 @@ def network(
             tables.append(noisy_or(rng.random(len(parents)), leak))
     scopes += [[j] for j in range(n_diseases)]
     tables += [np.log([1.0 - PRIOR, PRIOR])] * n_diseases
-    return pmrf.FactorGraphField(scopes, [2] * n_diseases, tables)
+    return pmrf.fields.FactorGraphField(scopes, [2] * n_diseases, tables)
 
 
-def parallel_propagation(field: pmrf.FactorGraphField) -> tuple[np.ndarray, bool]:
+def parallel_propagation(field: pmrf.fields.FactorGraphField) -> tuple[np.ndarray, bool]:
     """Marginals of loopy belief propagation in which all messages change at once, and whether it converged.
 
     `FactorGraphField.marginals(method="bp")` passes messages one after the other, which converges more
@@ -113,7 +113,9 @@ def parallel_propagation(field: pmrf.FactorGraphField) -> tuple[np.ndarray, bool
 class Sampler:
     """Chains of one method: "tree"; "gibbs_rb", trees of one variable; "gibbs", which counts states."""
 
-    def __init__(self, field: pmrf.FactorGraphField, method: str, rng: np.random.Generator) -> None:
+    def __init__(
+        self, field: pmrf.fields.FactorGraphField, method: str, rng: np.random.Generator
+    ) -> None:
         self.rng, self.counts = rng, method == "gibbs"
         graph = field.graph
         single = [[j] for j in range(graph.n_variables)]
@@ -156,7 +158,9 @@ class Results(equal_time.Results):
             "trees of a partition": f"{np.mean(self.n_trees):.1f}",
         }
 
-    def add(self, field: pmrf.FactorGraphField, times: np.ndarray, rng: np.random.Generator) -> None:
+    def add(
+        self, field: pmrf.fields.FactorGraphField, times: np.ndarray, rng: np.random.Generator
+    ) -> None:
         """Make one run."""
         start = time.process_time()
         truth = np.array(field.marginals().variables)

@@ -41,8 +41,8 @@ def score_draws(
     """Call ``score(indices, edge_tables, node_tables, out)`` once per draw; `out` (n,) is overwritten.
 
     `indices` (n, d) are the states of `x`, of the family `kind`. The other arguments, the result and the
-    errors are those of `pymc_mrf.log_pseudo_likelihood`; `name` is that of the result. Where parameters have
-    a dimension "obs", each row is scored by its own.
+    errors are those of `pymc_mrf.analysis.log_pseudo_likelihood`; `name` is that of the result. Where
+    parameters have a dimension "obs", each row is scored by its own.
     """
     kind.check_nodes(graph.n_nodes)
     per_observation = flag(per_observation, "per_observation")

@@ -128,7 +128,9 @@ def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:
         raise TypeError(
             f"log_likelihood must be an xarray.DataArray, not {type(log_likelihood).__name__}"
         )
-    check_sampled(log_likelihood, "log_likelihood", "pass conditional_log_likelihood of draws")
+    check_sampled(
+        log_likelihood, "log_likelihood", "pass pymc_mrf.analysis.conditional_log_likelihood of draws"
+    )
     if log_likelihood.size == 0:
         raise ValueError(
             f"log_likelihood is empty, of the sizes {dict(log_likelihood.sizes)}; it needs at least one "

@@ -66,7 +66,7 @@ def check_precision(K: np.ndarray, name: str, draw: str) -> None:
         raise ValueError(
             f"{name}: {draw} has a precision of the measurements that is not positive definite, under which "
             "there is no field: in a posterior, " + REMEDY.format(first="k") + "; draws from the prior "
-            "within the cone are those of pymc_mrf.prior_in_cone"
+            "within the cone are those of pymc_mrf.analysis.prior_in_cone"
         ) from error
 
 

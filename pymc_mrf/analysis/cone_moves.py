@@ -1,6 +1,6 @@
 """Moves of the prior of Gaussian fields, cut to positive definite precisions, without data.
 
-They have the methods of a step that `pymc_mrf.analysis.prior_in_cone` calls.
+They have the methods of a step that `pymc_mrf.analysis.cone_prior` calls.
 """
 
 from itertools import accumulate

@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import edge_draws, errors_of_means, sampled_vector
+from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.analysis.edges import edge_inclusion
 from pymc_mrf.analysis.groups import rank_labels
-from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.analysis.prior_inclusion import N_DRAWS, SEED, spike_and_slab
 from pymc_mrf.checks import number, sequence, warn_user, whole_number
 from pymc_mrf.kernels.groups.partitions import first_appearance

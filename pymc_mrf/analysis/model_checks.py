@@ -76,8 +76,8 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[
         return []
     found = []
     remedy = (
-        "compare models by log_predictive of conditional_log_likelihood, or declare the field with "
-        'likelihood="exact"'
+        "compare models by pymc_mrf.log_predictive of pymc_mrf.analysis.conditional_log_likelihood, or "
+        'declare the field with likelihood="exact"'
     )
     for rv in model.observed_RVs:
         node = field_node(rv)
@@ -104,7 +104,7 @@ def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
         return []
     given = False in changes  # values of the edges of a graph that the user gave
     text = "was moved by a step that cannot make or unmake zeros"
-    remedy = "combine it with ReversibleJump" if given else "leave it to pm.sample()"
+    remedy = "combine it with pymc_mrf.papers.ReversibleJump" if given else "leave it to pm.sample()"
     return [
         Finding(NOTE if given else AGAINST, str(rv.name), None, text, remedy)
         for rv in model.free_RVs

@@ -287,7 +287,7 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool
     if of_states and not are_states(values):
         raise TypeError(
             f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers: compare "
-            "measurements by pymc_mrf.edge_correlation, arviz_plots.plot_ppc_dist or plot_ppc_tstat"
+            "measurements by pymc_mrf.analysis.edge_correlation, arviz_plots.plot_ppc_dist or plot_ppc_tstat"
         )
     sample_dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
     values = values.transpose(*sample_dims, ...)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_model, errors_of_means
-from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
+from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.checks import warn_user
 
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005

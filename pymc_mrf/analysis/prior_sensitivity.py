@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
+from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.analysis.edges import unseen
 from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
-from pymc_mrf.analysis.prior_in_cone import cone_prior, is_cut
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 

@@ -24,7 +24,7 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 REMEDIES = {
-    "columns": "choose the columns before, with pymc_mrf.prepare(table, graph, columns=columns)",
+    "columns": "choose the columns before, with pymc_mrf.fields.prepare(table, graph, columns=columns)",
     "weights": "repeat the rows before, with numpy.repeat(x, weights, axis=0)",
 }
 """What does the same as an option of `observed` does, where the data are ``pm.Data``."""

@@ -46,7 +46,7 @@ class HiddenStates(Guarded, Op):
         "pm.Metropolis, pm.DEMetropolis, pm.DEMetropolisZ, pm.BinaryMetropolis, pm.BinaryGibbsMetropolis, "
         "pm.CategoricalGibbsMetropolis, pm.Slice, pm.find_MAP and pm.sample_smc do not know the states of a "
         "hidden field, or of missing cells of an observed one: chains would stand still, or leave states "
-        "out. Let pm.sample() choose the step, or pass pymc_mrf.TreeGibbs"
+        "out. Let pm.sample() choose the step, or pass pymc_mrf.steps.TreeGibbs"
     )
 
     held = (

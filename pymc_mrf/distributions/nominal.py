@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pymc_mrf.distributions.field_parameters import check_states_given
 from pymc_mrf.distributions.mrf import MarkovRandomField
 from pymc_mrf.fields.family import Family
@@ -74,7 +72,7 @@ class NominalMRF(MarkovRandomField):
     --------
     >>> n_states = [3, 4, 2]
     >>> with pm.Model():
-    ...     blocks = pymc_mrf.table_sizes(graph, n_states)
+    ...     blocks = pymc_mrf.fields.table_sizes(graph, n_states)
     ...     weight = pymc_mrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, 1), blocks=blocks)
     ...     bias = pm.Normal("bias", 0, 2, shape=(3, 4))
     ...     NominalMRF("x", weight, bias, graph=graph, n_states=n_states, observed=x)
@@ -92,32 +90,3 @@ class NominalMRF(MarkovRandomField):
         """Unregistered variable; see the class."""
         graph = as_graph(graph)
         return cls._dist(cls._family(graph.nodes, n_states), weight, bias, graph=graph, **kwargs)
-
-
-def table_sizes(graph: Any, n_states: Any) -> np.ndarray:
-    """Count the parameters (K_u - 1) (K_v - 1) of the table of each edge of a `NominalMRF`.
-
-    Parameters
-    ----------
-    graph : networkx.Graph or PairwiseGraph
-    n_states : int, or sequence of d of them
-        Number of states of every node, or of each.
-
-    Returns
-    -------
-    (r,) int64 array
-        In graph order: the `blocks` of a `SpikeAndSlab`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n_states` are not those of the nodes.
-
-    Examples
-    --------
-    >>> pymc_mrf.table_sizes(pymc_mrf.graphs.complete(3), [3, 4, 2])
-    array([6, 2, 3])
-    """
-    graph, family = as_graph(graph), nominal(n_states)
-    family.check_nodes(graph.n_nodes)
-    return family.block_sizes(graph.edges)

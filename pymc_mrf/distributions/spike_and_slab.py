@@ -43,7 +43,7 @@ class Included(NumbaOp, Guarded, Op):
     immovable = (
         "the density of a SpikeAndSlab is one of point masses at zero beside the slab, so that "
         "pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would never make or leave a zero: let "
-        "pm.sample() choose its step, or pass pymc_mrf.EdgeGibbs"
+        "pm.sample() choose its step, or pass pymc_mrf.steps.EdgeGibbs"
     )
 
     def outputs(self, x):
@@ -246,6 +246,6 @@ def _sizes(blocks: Any) -> tuple[int, ...]:
     if not sizes or not all(is_integer(k) and k > 0 for k in sizes):
         raise ValueError(
             f"blocks must be the numbers of entries of each block, positive integers, not {blocks!r}; those "
-            "of a NominalMRF are pymc_mrf.table_sizes(graph, n_states)"
+            "of a NominalMRF are pymc_mrf.fields.table_sizes(graph, n_states)"
         )
     return tuple(int(k) for k in sizes)

@@ -232,7 +232,7 @@ class FixedField[M](ExactInference):
         partition : sequence of collections of node labels or variables, optional
             Tree partition for "tree": every variable in exactly one block (those with evidence may be
             left out), the variables of a block without a cycle through edges, or through factors that
-            have several of them. By default `pymc_mrf.tree_partition` finds one.
+            have several of them. By default `pymc_mrf.graphs.tree_partition` finds one.
         n_partitions : int, optional
             Partitions to find for "tree" (default 1); each sweep takes one of them at random.
         damping : float, optional

@@ -76,7 +76,7 @@ def prepare(table: Any, graph: Any, *, columns: Sequence | None = None) -> Prepa
     Examples
     --------
     >>> graph = pymc_mrf.graphs.complete(df.columns)
-    >>> array, mask, coords = pymc_mrf.prepare(df, graph)
+    >>> array, mask, coords = pymc_mrf.fields.prepare(df, graph)
     >>> with pm.Model(coords=coords):
     ...     weight = pm.Normal("weight", 0, 1, dims="edge")
     ...     pymc_mrf.BoltzmannMachine("x", weight, graph=graph, observed=array)

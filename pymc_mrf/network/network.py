@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import thinned
+from pymc_mrf.analysis.centrality import summarize_nodes
 from pymc_mrf.analysis.diagnose import diagnose
 from pymc_mrf.analysis.edge_summary import OF_INCLUSION, summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_table
@@ -27,7 +28,6 @@ from pymc_mrf.analysis.forecast import forecast
 from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
 from pymc_mrf.analysis.groups import n_groups, point_grouping
 from pymc_mrf.analysis.intervals import interval_probability, summarise
-from pymc_mrf.analysis.node_measures import summarize_nodes
 from pymc_mrf.analysis.prediction import predict_nodes, predictability
 from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation
 from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity

@@ -13,8 +13,8 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.simulation import gibbs, pcd
 from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.particles.likelihood import Particles
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.papers.engines.tied_pcd import ETA_MAX, STEP_MAX, regularised_covariance, tied_pcd
 from pymc_mrf.papers.kernels import auxiliary_groups as kernels
@@ -114,7 +114,8 @@ class AuxiliaryVariableMH(GroupGibbs):
             "label_acceptance",
             "label acceptance",
             acceptance(
-                "make more proposals (n_proposals), or let ExactGibbs or ParticleRatioGibbs sample groups",
+                "make more proposals (n_proposals), or let pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs "
+                "sample groups",
                 0.005,
             ),
         ),
@@ -154,7 +155,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         if field.family.node_axes or not self._link.is_binary:
             raise ValueError(
                 f"AuxiliaryVariableMH samples AgreementMRF, Ising and BoltzmannMachine, not {field.name} "
-                f"({field.family.title}): use ExactGibbs or ParticleRatioGibbs"
+                f"({field.family.title}): use pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs"
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         sampler = AuxiliarySampler(

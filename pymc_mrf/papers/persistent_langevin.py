@@ -175,7 +175,7 @@ class PersistentLangevin(ChenWellingStep):
             raise ValueError(
                 f'PersistentLangevin has no accept step under likelihood="particles", and the slab of '
                 f"{self._name} is not known to be positive on the whole line; use a slab such as pm.Normal "
-                'or pm.Cauchy, likelihood="exact", or EdgeGibbs'
+                'or pm.Cauchy, likelihood="exact", or pymc_mrf.steps.EdgeGibbs'
             )
 
     def _forget(self) -> None:
@@ -269,8 +269,8 @@ class PersistentLangevin(ChenWellingStep):
             return []
         return [
             f"{self._name} had no edges in {self.count.n_draws} draws: PersistentLangevin neither adds nor "
-            f"removes any. Combine it with ReversibleJump([{self._name}]) if it is alone, or start from the "
-            "edges that there are (initvals={...})"
+            f"removes any. Combine it with pymc_mrf.papers.ReversibleJump([{self._name}]) if it is alone, or "
+            "start from the edges that there are (initvals={...})"
         ]
 
     def _lagging(self, step: float) -> list[str]:

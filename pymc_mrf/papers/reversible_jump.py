@@ -10,7 +10,7 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 
 WIDTH = 0.01  # Chen & Welling (2012), sec. 6.2
 EXACT_WIDTH = 8.0  # large jumps: nearly every edge that might be absent lies within
-ACCEPTANCE = acceptance("sample longer, or let EdgeGibbs sample the edges", 0.001)
+ACCEPTANCE = acceptance("sample longer, or let pymc_mrf.steps.EdgeGibbs sample the edges", 0.001)
 
 
 class ReversibleJump(ChenWellingStep):
@@ -98,8 +98,8 @@ class ReversibleJump(ChenWellingStep):
         if self._bias_names:
             raise ValueError(
                 f"ReversibleJump moves edges only; leave {self._bias_names[0]} to PersistentLangevin, as in "
-                f"step=[ReversibleJump([{self._name}]), "
-                f"PersistentLangevin([{self._name}, {self._bias_names[0]}])]"
+                f"step=[pymc_mrf.papers.ReversibleJump([{self._name}]), "
+                f"pymc_mrf.papers.PersistentLangevin([{self._name}, {self._bias_names[0]}])]"
             )
         if width is None:
             width = EXACT_WIDTH if self._engine.corrects else WIDTH
@@ -125,5 +125,6 @@ class ReversibleJump(ChenWellingStep):
         return [
             f"ReversibleJump neither added nor deleted an edge of {self._name} in {self.count.n_draws} "
             "draws: they do not tell which edges there are, unless the data leave no doubt of any. Sample "
-            f"longer, take a larger width than {self._relative_width:g}, or let EdgeGibbs sample the edges"
+            f"longer, take a larger width than {self._relative_width:g}, or let pymc_mrf.steps.EdgeGibbs "
+            "sample the edges"
         ]

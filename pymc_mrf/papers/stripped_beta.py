@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.likelihood import APPROXIMATE
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
@@ -63,7 +63,9 @@ class StrippedBetaGibbs(GroupGibbs):
     invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
     remembers = ("particles", "eta_tied")
     prefix = "stripped_beta"
-    approximation = "approximates the posterior, exactly on trees only: compare with ParticleRatioGibbs"
+    approximation = (
+        "approximates the posterior, exactly on trees only: see pymc_mrf.steps.ParticleRatioGibbs"
+    )
     statistics: Statistics = (
         Statistic(
             "moment_gap",

@@ -65,7 +65,7 @@ def plot_edge_table(
     Examples
     --------
     >>> labels = {"vote": ["A", "B", "C"], "faith": ["Catholic", "Protestant", "none"]}
-    >>> pymc_mrf.plot_edge_table(
+    >>> pymc_mrf.plots.plot_edge_table(
     ...     idata, "weight", ("faith", "vote"), graph=graph, n_states=3, state_labels=labels
     ... )
     """

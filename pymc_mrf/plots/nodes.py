@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree
+from pymc_mrf.analysis.centrality import node_measures
 from pymc_mrf.analysis.intervals import interval_probability, summarise
-from pymc_mrf.analysis.node_measures import node_measures
 from pymc_mrf.plots._collection import INTERVALS, POINTS, Plot, literal
 
 MAX_NODES = 60  # whose names can be read
@@ -65,7 +65,7 @@ def plot_nodes(
 
     Examples
     --------
-    >>> pymc_mrf.plot_nodes(idata, "weight", graph=graph, measures=["strength", "expected_influence"])
+    >>> pymc_mrf.plots.plot_nodes(idata, "weight", graph=graph, measures=["strength", "expected_influence"])
     """
     check_tree(dt, "dt")
     parts = ("reference", "intervals", "points", "labels", "title")

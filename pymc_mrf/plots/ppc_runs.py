@@ -66,7 +66,7 @@ def plot_ppc_runs(
 
     Examples
     --------
-    >>> pymc_mrf.plot_ppc_runs(idata, "x", model=model, state=1)
+    >>> pymc_mrf.plots.plot_ppc_runs(idata, "x", model=model, state=1)
     """
     check_tree(dt, "dt")
     parts = ("intervals", "predictive", "observed", "labels", "title")

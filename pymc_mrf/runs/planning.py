@@ -15,8 +15,8 @@ import xarray as xr
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 
+from pymc_mrf.analysis.centrality import node_measures
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, prior_probabilities
-from pymc_mrf.analysis.node_measures import node_measures
 from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV

@@ -27,7 +27,7 @@ def test_states(data):
 
 
 def test_states_that_a_node_does_not_have():
-    record = pmrf.ColumnKinds(("a", "b"), ("ordinal", "ordinal"), (3, 2))
+    record = pmrf.fields.ColumnKinds(("a", "b"), ("ordinal", "ordinal"), (3, 2))
     assert read_cells(record, [[2, 1]]).states.tolist() == [[2, 1]]
     with pytest.raises(
         ValueError, match="data is 2 in row 0 of 'b', which is ordinal with the states 0"

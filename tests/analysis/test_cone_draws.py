@@ -71,12 +71,12 @@ def test_what_else_reads_weights_says(rng):
     with model, pytest.warns(UserWarning, match=OUT):
         pmrf.summarize_edges(idata, "theta", graph=GRAPH)
     with model, pytest.warns(UserWarning, match=OUT):
-        pmrf.node_measures(idata, "theta", graph=GRAPH)
+        pmrf.analysis.node_measures(idata, "theta", graph=GRAPH)
     with pytest.warns(UserWarning, match=OUT):
         pmrf.Network(idata, model)
     with model:
         pmrf.summarize_edges(inside, "theta", graph=GRAPH)
-        pmrf.node_measures(inside, "theta", graph=GRAPH)
+        pmrf.analysis.node_measures(inside, "theta", graph=GRAPH)
     pmrf.Network(inside, model)
 
 

@@ -144,7 +144,7 @@ def test_measurements_with_means_and_weights_of_rows(rng):
 
 
 def test_mixed_fields_with_means_of_rows(rng):
-    kinds = pmrf.ColumnKinds(("a", "y", "z"), ("ordinal", "continuous", "continuous"), (3, 0, 0))
+    kinds = pmrf.fields.ColumnKinds(("a", "y", "z"), ("ordinal", "continuous", "continuous"), (3, 0, 0))
     graph = pmrf.graphs.complete(kinds.names)
     x = np.column_stack([rng.integers(3, size=N), rng.normal(size=(N, 2))])
 
@@ -326,8 +326,10 @@ def test_conditional_likelihoods_by_the_parameters_of_rows(rng):
     node = xr.DataArray(b[:, :, None] * AGE[:, None], dims=(*dims, "node"))
     options = {"family": "boltzmann", "per_observation": True}
     functions = [
-        pmrf.log_pseudo_likelihood,
-        lambda x, graph, edge, **given: pmrf.conditional_log_likelihood(x, graph, edge, [0, 2], **given),
+        pmrf.analysis.log_pseudo_likelihood,
+        lambda x, graph, edge, **given: pmrf.analysis.conditional_log_likelihood(
+            x, graph, edge, [0, 2], **given
+        ),
     ]
     for score in functions:
         found = score(x, GRAPH, edge, node=node, **options)
@@ -341,4 +343,4 @@ def test_conditional_likelihoods_by_the_parameters_of_rows(rng):
         total = score(x, GRAPH, edge, node=node, family="boltzmann")
         np.testing.assert_allclose(total, found.sum("obs"))
     with pytest.raises(ValueError, match='parameters have 12 rows along "obs", but x has 3'):
-        pmrf.log_pseudo_likelihood(x[:3], GRAPH, edge, node=node, family="boltzmann")
+        pmrf.analysis.log_pseudo_likelihood(x[:3], GRAPH, edge, node=node, family="boltzmann")

@@ -364,7 +364,7 @@ def test_log_likelihoods_that_are_none(likelihood, level, rng):
     idata = az.from_dict({**groups, "log_likelihood": {"x": rng.standard_normal((2, 100, 10))}})
     [finding] = [f for f in diagnose(idata, model=model).findings if "log_likelihood" in f.text]
     assert (finding.level, finding.subject) == (level, "x")
-    assert "log_predictive of conditional_log_likelihood" in finding.remedy
+    assert "log_predictive of pymc_mrf.analysis.conditional_log_likelihood" in finding.remedy
     idata["log_likelihood"]["x"][:] = np.nan
     assert "log_likelihood" not in repr(diagnose(idata, model=model))
 

@@ -37,7 +37,7 @@ def test_table_of_an_edge(rng):
 
 
 def test_summary_has_one_row_per_edge(rng):
-    idata, blocks = posterior(rng), pmrf.table_sizes(GRAPH, N_STATES)
+    idata, blocks = posterior(rng), pmrf.fields.table_sizes(GRAPH, N_STATES)
     with pm.Model() as model:
         p = pm.Beta("p", [1.0, 2.0], [3.0, 2.0])
         pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), blocks=blocks)
@@ -66,13 +66,13 @@ def test_parameters_are_no_edges(rng):
     with pm.Model() as model:
         pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 2])
     with pytest.raises(ValueError, match="w has several entries for an edge"):
-        pmrf.complexity_probabilities(idata, "w", model=model)
+        pmrf.analysis.complexity_probabilities(idata, "w", model=model)
 
 
 def test_picture_of_a_table(rng):
     idata = posterior(rng)
     labels = {"a": ["x", "y", "z"]}
-    pc = pmrf.plot_edge_table(
+    pc = pmrf.plots.plot_edge_table(
         idata, "w", ("a", "b"), graph=GRAPH, n_states=N_STATES, state_labels=labels
     )
     image = pc.get_viz("heatmap", "w")
@@ -81,12 +81,12 @@ def test_picture_of_a_table(rng):
     axes = image.axes
     assert [t.get_text() for t in axes.get_yticklabels()] == ["x", "y", "z"]
     assert axes.get_title() == "inclusion 1.00"
-    half = pmrf.plot_edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
+    half = pmrf.plots.plot_edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
     assert half.get_viz("heatmap", "w").axes.get_title() == "inclusion 0.50"
     with pytest.raises(ValueError, match="which has 3 states: give one name for each"):
-        pmrf.plot_edge_table(
+        pmrf.plots.plot_edge_table(
             idata, "w", ("a", "b"), graph=GRAPH, n_states=N_STATES, state_labels={"a": ["x"]}
         )
     idata.posterior["w"][..., 2:] = 0.0
     with pytest.raises(ValueError, match="is absent in all draws"):
-        pmrf.plot_edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
+        pmrf.plots.plot_edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)

@@ -7,7 +7,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis import edges
-from pymc_mrf.analysis.precision_recall import precision_recall
+from pymc_mrf.analysis.agreement import precision_recall
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
@@ -214,8 +214,8 @@ def blocks_of(rng, size, n_draws=250):
 COUNTS = [
     edges.edge_inclusion,
     edges.edge_density,
-    pmrf.structure_probabilities,
-    pmrf.complexity_probabilities,
+    pmrf.analysis.structure_probabilities,
+    pmrf.analysis.complexity_probabilities,
 ]
 
 

@@ -41,7 +41,7 @@ def test_classes_of_edges():
 def test_structures_are_counted_as_wholes(rng):
     p = np.array([0.9, 0.6, 0.2])
     idata = as_posterior(w := weights(rng, p), EDGES)
-    found = pmrf.structure_probabilities(idata, "theta")
+    found = pmrf.analysis.structure_probabilities(idata, "theta")
     counted = Counter(tuple(np.array(EDGES)[row != 0]) for row in w.reshape(-1, 3))
     assert dict(zip(found["edges"], found["probability"], strict=True)) == {
         edges: count / 1000 for edges, count in counted.items()
@@ -54,9 +54,9 @@ def test_structures_are_counted_as_wholes(rng):
     ]
     assert (np.abs(found["probability"] - exact) < Z * found["probability_mcse"]).all()
     assert found.attrs == {"n_visited": len(counted), "unmatched": 0.0}
-    assert len(pmrf.structure_probabilities(idata, "theta", n_structures=2)) == 2
+    assert len(pmrf.analysis.structure_probabilities(idata, "theta", n_structures=2)) == 2
     with pytest.raises(ValueError, match="n_structures"):
-        pmrf.structure_probabilities(idata, "theta", n_structures=0)
+        pmrf.analysis.structure_probabilities(idata, "theta", n_structures=0)
 
 
 def test_too_few_draws_for_structures_are_told(rng):
@@ -64,7 +64,7 @@ def test_too_few_draws_for_structures_are_told(rng):
     with pytest.warns(
         UserWarning, match=r"100 different structures of theta, and 100% .* no other chain"
     ):
-        found = pmrf.structure_probabilities(idata, "theta")
+        found = pmrf.analysis.structure_probabilities(idata, "theta")
     assert found.attrs["unmatched"] == 1.0
 
 
@@ -73,14 +73,14 @@ def test_number_of_edges(rng):
     with pm.Model(coords=pmrf.coords(graph)) as model:
         pmrf.SpikeAndSlab("theta", 0.3, pm.Normal.dist(0, 1), dims="edge")
     idata = as_posterior(w := weights(rng, np.array([0.9, 0.6, 0.2])), EDGES)
-    found = pmrf.complexity_probabilities(idata, "theta", model=model)
+    found = pmrf.analysis.complexity_probabilities(idata, "theta", model=model)
     shares = np.bincount((w != 0).sum(axis=-1).ravel(), minlength=4) / 1000
     np.testing.assert_allclose(found["probability"], shares)
     assert found.index.name == "n_edges" and found.index.tolist() == [0, 1, 2, 3]
     binomial = np.array([0.7**3, 3 * 0.3 * 0.7**2, 3 * 0.3**2 * 0.7, 0.3**3])
     error = np.sqrt(binomial * (1 - binomial) / 10_000)
     assert (np.abs(found["prior"] - binomial) < Z * error).all()
-    assert "prior" not in pmrf.complexity_probabilities(idata, "theta")
+    assert "prior" not in pmrf.analysis.complexity_probabilities(idata, "theta")
 
 
 PARTITIONS = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2)]
@@ -125,7 +125,7 @@ def test_clusterings_against_one_cluster(rng, rate):
     p = np.array([0.3, 0.4, 0.05, 0.2, 0.05])
     idata, prior = clustered(rng, p), prior_of_partitions(rate)
     assert np.isclose(prior.sum(), 1.0)
-    found = pmrf.clustering_probabilities(idata, "z", model=community_model(rate))
+    found = pmrf.analysis.clustering_probabilities(idata, "z", model=community_model(rate))
     assert found["clusters"][0] == (("a", "b"), ("c",)) and found["n_clusters"][0] == 2
     order = np.argsort(-p, kind="stable")[:3]
     assert (np.abs(found["probability"][:3] - p[order]) < Z * found["probability_mcse"][:3]).all()
@@ -133,7 +133,7 @@ def test_clusterings_against_one_cluster(rng, rate):
     expected = found["probability"][:3] / one / (prior[order] / prior[0])
     np.testing.assert_allclose(found["bayes_factor"][:3], expected)
 
-    counts = pmrf.cluster_evidence(idata, "z", model=community_model(rate))
+    counts = pmrf.analysis.cluster_evidence(idata, "z", model=community_model(rate))
     assert counts.index.tolist() == [1, 2, 3, "more than 1"]
     assert counts.loc[1, "bayes_factor"] == 1.0 and np.isclose(counts.loc[1, "prior"], prior[0])
     two = prior[1:4].sum()
@@ -145,7 +145,7 @@ def test_clusterings_against_one_cluster(rng, rate):
 def test_no_draw_with_one_cluster_is_told(rng):
     idata = clustered(rng, [0, 0.5, 0, 0.5, 0])
     with pytest.warns(UserWarning, match="no draw has one cluster"):
-        found = pmrf.cluster_evidence(idata, "z", model=community_model())
+        found = pmrf.analysis.cluster_evidence(idata, "z", model=community_model())
     assert found.loc["more than 1", "bayes_factor"] == np.inf
     assert found.loc[1, "bayes_factor"] == 1.0
 
@@ -155,7 +155,7 @@ def test_a_random_rate_is_averaged(rng):
     with pm.Model(coords={"node": list("abc")}) as model:
         rate = pm.Uniform("rate", 0.5, 4.0)
         pmrf.EdgeCommunities("z", 1.0, rate, dims="node")
-    found = pmrf.cluster_evidence(clustered(rng, [0.5, 0.5, 0, 0, 0]), "z", model=model)
+    found = pmrf.analysis.cluster_evidence(clustered(rng, [0.5, 0.5, 0, 0, 0]), "z", model=model)
     grid = [prior_of_partitions(r)[0] for r in np.linspace(0.5, 4.0, 41)]
     mean = np.trapezoid(grid, np.linspace(0.0, 1.0, 41))
     assert abs(found.loc[1, "prior"] - mean) < Z * np.std(grid) / np.sqrt(1000) + 1e-4
@@ -165,6 +165,8 @@ def test_a_random_rate_is_averaged(rng):
 def test_other_variables_have_no_clusterings(rng):
     labels = clustered(rng, [0.5, 0.5, 0, 0, 0])
     with pytest.raises(ValueError, match="no EdgeCommunities of the model"):
-        pmrf.cluster_evidence(labels, "z", model=pm.Model())
+        pmrf.analysis.cluster_evidence(labels, "z", model=pm.Model())
     with pytest.raises(TypeError, match="integer labels"):
-        pmrf.clustering_probabilities(as_posterior(weights(rng, [0.5] * 3)), "theta", model=pm.Model())
+        pmrf.analysis.clustering_probabilities(
+            as_posterior(weights(rng, [0.5] * 3)), "theta", model=pm.Model()
+        )

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
+from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
 from tests.statistics import assert_frequencies
 
 GRAPH = pmrf.LaggedGraph("ab", [("a", "a"), ("b", "a"), ("a", "b")], (1, 2))
@@ -101,18 +102,20 @@ def test_states_are_written_as_in_the_table():
     idata = posterior(20)
     idata["observed_data"] = xr.DataTree(xr.Dataset({"x": (("r", "c"), X)}))
     of = [
-        pmrf.run_lengths(idata, "x", model=model, state=state, group="observed_data")
+        pmrf.analysis.run_lengths(idata, "x", model=model, state=state, group="observed_data")
         for state in ("always", None)
     ]
     assert of[0]["number"].sum() < of[1]["number"].sum()
     np.testing.assert_array_equal(
         of[0]["longest"],
-        pmrf.run_lengths(idata, "x", model=model_of(), state=1, group="observed_data")["longest"],
+        pmrf.analysis.run_lengths(idata, "x", model=model_of(), state=1, group="observed_data")[
+            "longest"
+        ],
     )
     with pytest.raises(
         ValueError, match=r"state=1 is none of x, whose states are \['never', 'always'\]"
     ):
-        pmrf.run_lengths(idata, "x", model=model, state=1, group="observed_data")
+        pmrf.analysis.run_lengths(idata, "x", model=model, state=1, group="observed_data")
     with pm.Model() as ising:
         w = pm.Normal("w", 0, 1, shape=6)
         pmrf.KineticMRF("x", w, B, graph=GRAPH, observed=2 * X - 1, series=SERIES, family="ising")
@@ -155,7 +158,7 @@ def test_without_arrows():
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
         b = pm.Normal("b", 0, 1, shape=2)
         pmrf.KineticMRF("x", 0.0, b, graph=pmrf.LaggedGraph("ab", []), observed=x)
-        step = pmrf.SeriesGibbs([model["x_unobserved"]])
+        step = SeriesGibbs([model["x_unobserved"]])
     point, _ = step.step(model.initial_point())
     assert point["x_unobserved"].shape == (1,)
     tree = posterior(

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -69,24 +70,29 @@ DECLARE = "if these are measurements, declare a pymc_mrf.GaussianMRF"
 REFUSED = {
     "network_model": (lambda f: pmrf.network_model(f.table), DECLARE),
     "network_model, columns": (lambda f: pmrf.network_model(f.table, columns=NODES), DECLARE),
-    "prepare": (lambda f: pmrf.prepare(f.table, GRAPH), DECLARE),
+    "prepare": (lambda f: pmrf.fields.prepare(f.table, GRAPH), DECLARE),
     "observed": (lambda f: in_model(pmrf.Ising, f), DECLARE),
-    "fit": (lambda f: pmrf.fit(f.table, GRAPH), DECLARE),
-    "fit, family": (lambda f: pmrf.fit(f.table, GRAPH, family="gaussian"), DECLARE),
-    "elasso": (lambda f: pmrf.elasso(f.table, GRAPH), DECLARE),
-    "l1_pseudo_likelihood": (lambda f: pmrf.l1_pseudo_likelihood(f.table, GRAPH), DECLARE),
-    "neighborhood_selection": (lambda f: pmrf.neighborhood_selection(f.table, n_edges=3), DECLARE),
-    "chow_liu": (lambda f: pmrf.chow_liu(f.table), f"put them into classes.*{DECLARE}"),
+    "fit": (lambda f: pmrf.estimation.fit(f.table, GRAPH), DECLARE),
+    "fit, family": (lambda f: pmrf.estimation.fit(f.table, GRAPH, family="gaussian"), DECLARE),
+    "elasso": (lambda f: pmrf.estimation.elasso(f.table, GRAPH), DECLARE),
+    "l1_pseudo_likelihood": (lambda f: pmrf.estimation.l1_pseudo_likelihood(f.table, GRAPH), DECLARE),
+    "neighborhood_selection": (
+        lambda f: pmrf.estimation.neighborhood_selection(f.table, n_edges=3),
+        DECLARE,
+    ),
+    "chow_liu": (lambda f: pmrf.estimation.chow_liu(f.table), f"put them into classes.*{DECLARE}"),
     "log_pseudo_likelihood": (
-        lambda f: pmrf.log_pseudo_likelihood(f.table, GRAPH, f.idata, var_name="weight"),
+        lambda f: pmrf.analysis.log_pseudo_likelihood(f.table, GRAPH, f.idata, var_name="weight"),
         DECLARE,
     ),
     "conditional_log_likelihood": (
-        lambda f: pmrf.conditional_log_likelihood(f.table, GRAPH, f.idata, ["a"], var_name="weight"),
+        lambda f: pmrf.analysis.conditional_log_likelihood(
+            f.table, GRAPH, f.idata, ["a"], var_name="weight"
+        ),
         DECLARE,
     ),
     "tree_reweighted_bound": (
-        lambda f: pmrf.tree_reweighted_bound(f.truth),
+        lambda f: pmrf.estimation.tree_reweighted_bound(f.truth),
         "must be a .*PairwiseField",
     ),
     "score_predictions": (
@@ -94,19 +100,21 @@ REFUSED = {
         "of predict_nodes",
     ),
     "prediction_calibration": (
-        lambda f: pmrf.prediction_calibration(pmrf.predict_nodes(f.idata, "x", model=f.model), f.table),
+        lambda f: pmrf.analysis.prediction_calibration(
+            pmrf.predict_nodes(f.idata, "x", model=f.model), f.table
+        ),
         "must be those of states",
     ),
     "edge_agreement": (
-        lambda f: pmrf.edge_agreement(f.idata, "x", graph=GRAPH),
+        lambda f: pmrf.analysis.edge_agreement(f.idata, "x", graph=GRAPH),
         "x of the posterior_predictive group is float64.*: compare measurements by",
     ),
     "plot_ppc_magnetisation": (
-        lambda f: pmrf.plot_ppc_magnetisation(f.idata, "x"),
+        lambda f: pmrf.plots.plot_ppc_magnetisation(f.idata, "x"),
         "compare measurements",
     ),
-    "plot_ppc_runs": (with_model(pmrf.plot_ppc_runs), "compare measurements by"),
-    "run_lengths": (with_model(pmrf.run_lengths), "compare measurements by"),
+    "plot_ppc_runs": (with_model(pmrf.plots.plot_ppc_runs), "compare measurements by"),
+    "run_lengths": (with_model(pmrf.analysis.run_lengths), "compare measurements by"),
     "forecast": (lambda f: pmrf.forecast(f.idata, f.model, 2), "is no KineticMRF of the model"),
     "LatentMarginals": (
         lambda f: pmrf.LatentMarginals(f.hidden["z"], f.hidden),
@@ -117,11 +125,11 @@ REFUSED = {
         "x is float64.*: show measurements by",
     ),
     "TreeGibbs": (
-        lambda f: pmrf.TreeGibbs([f.hidden["z"]], model=f.hidden),
+        lambda f: pmrf.steps.TreeGibbs([f.hidden["z"]], model=f.hidden),
         "z is a GaussianMRF: leave",
     ),
     "GaussianGibbs": (
-        lambda f: pmrf.GaussianGibbs([f.hidden["z"]], model=f.hidden),
+        lambda f: GaussianGibbs([f.hidden["z"]], model=f.hidden),
         "GaussianMRF that is observed, but z is something else: leave",
     ),
     "compare_networks": (
@@ -141,9 +149,9 @@ def test_bayes_factors_need_no_prior_probability_from_the_user(fit):
         len(prior) and ((prior > 0.1) & (prior < 0.99)).all()
     )  # less than the odds of the SpikeAndSlab
     np.testing.assert_allclose(found["bayes_factor"].sel(edge=list(table.index)), table["bayes_factor"])
-    for function in (pmrf.edge_evidence, pmrf.complexity_probabilities):
+    for function in (pmrf.edge_evidence, pmrf.analysis.complexity_probabilities):
         function(fit.idata, "weight", model=fit.model)
-    pmrf.plot_evidence(fit.idata, "weight", **options)
+    pmrf.plots.plot_evidence(fit.idata, "weight", **options)
     differences = pmrf.summarize_differences(
         fit.idata, ["weight", "other"], graph=GRAPH, model=fit.groups
     )
@@ -165,7 +173,7 @@ def test_functions_of_states_refuse_measurements(name, fit):
 def test_bayes_factors_know_the_prior_within_the_cone(fit):
     idata, model = fit.idata, fit.model
     table = pmrf.summarize_edges(idata, "weight", graph=GRAPH, model=model)
-    prior = pmrf.prior_in_cone(model, draws=400, random_seed=2)["weight"] != 0
+    prior = pmrf.analysis.prior_in_cone(model, draws=400, random_seed=2)["weight"] != 0
     odds = table["inclusion"] / (1 - table["inclusion"]) / table["bayes_factor"]
     p = (odds / (1 + odds)).reindex(list(GRAPH.edge_labels))
     known = np.isfinite(p.to_numpy())
@@ -174,8 +182,8 @@ def test_bayes_factors_know_the_prior_within_the_cone(fit):
     difference = p.to_numpy() - prior.mean(("chain", "draw")).values
     assert (np.abs(difference[known]) < Z * error[known]).all()
     pmrf.edge_evidence(idata, "weight", model=model)
-    assert pmrf.plot_evidence(idata, "weight", graph=GRAPH, model=model).viz is not None
-    complexity = pmrf.complexity_probabilities(idata, "weight", model=model)
+    assert pmrf.plots.plot_evidence(idata, "weight", graph=GRAPH, model=model).viz is not None
+    complexity = pmrf.analysis.complexity_probabilities(idata, "weight", model=model)
     n_edges = prior.sum("edge")
     for k, share in complexity["prior"].items():
         error = np.hypot(0.02, float(az.mcse((n_edges == k).astype(float))))
@@ -198,36 +206,38 @@ def test_tables_and_pictures_serve_measurements(fit):
     assert set(pmrf.median_graph(idata, "weight", GRAPH).edges) >= {("a", "b"), ("b", "c")}
     nodes = pmrf.summarize_nodes(idata, "weight", graph=GRAPH)
     assert set(nodes.index.get_level_values("node")) == set(NODES)
-    density = pmrf.edge_density(idata, "weight")
+    density = pmrf.analysis.edge_density(idata, "weight")
     np.testing.assert_allclose(density, (idata.posterior["weight"] != 0).mean("edge"))
-    assert pmrf.complexity_probabilities(idata, "weight").probability.sum() == pytest.approx(1)
-    assert pmrf.structure_probabilities(idata, "weight").probability.max() <= 1
+    assert pmrf.analysis.complexity_probabilities(idata, "weight").probability.sum() == pytest.approx(1)
+    assert pmrf.analysis.structure_probabilities(idata, "weight").probability.max() <= 1
     assert pmrf.edge_evidence(idata, "weight", prior_inclusion=0.4).sel(edge="a--b") == "for"
     idata.posterior["partial"] = pmrf.partial_correlations(idata, "weight", "diagonal", GRAPH)
     for name in ("weight", "partial"):
-        for plot in (pmrf.plot_edges, pmrf.plot_nodes, pmrf.plot_inclusion):
+        for plot in (pmrf.plot_edges, pmrf.plots.plot_nodes, pmrf.plot_inclusion):
             assert plot(idata, name, graph=GRAPH).viz is not None
-    pmrf.plot_evidence(idata, "weight", graph=GRAPH, prior_inclusion=0.4)
-    pmrf.plot_complexity(idata, "weight")
+    pmrf.plots.plot_evidence(idata, "weight", graph=GRAPH, prior_inclusion=0.4)
+    pmrf.plots.plot_complexity(idata, "weight")
     pmrf.plot_diagnostics(idata)
     assert pmrf.plot_ppc_edges(idata, "x", graph=GRAPH).viz is not None
     assert "weight" in str(pmrf.diagnose(idata, model=fit.model))
 
 
 def test_correlations_of_the_ends(fit):
-    observed = pmrf.edge_correlation(fit.idata, "x", graph=GRAPH, group="observed_data")
+    observed = pmrf.analysis.edge_correlation(fit.idata, "x", graph=GRAPH, group="observed_data")
     u, v = GRAPH.edges.T
     np.testing.assert_allclose(observed, fit.table.corr().to_numpy()[u, v])
-    predicted = pmrf.edge_correlation(fit.idata, "x", graph=GRAPH)
+    predicted = pmrf.analysis.edge_correlation(fit.idata, "x", graph=GRAPH)
     assert predicted.dims == ("chain", "draw", "edge")
     x = fit.idata.posterior_predictive["x"].values[1, 2]
     np.testing.assert_allclose(predicted[1, 2], np.corrcoef(x.T)[u, v])
     table = fit.table.copy()
     table.iloc[3:, 0], table.iloc[5, 1] = np.nan, np.nan
-    found = pmrf.edge_correlation(tree_of(table), "x", graph=GRAPH, group="observed_data")
+    found = pmrf.analysis.edge_correlation(tree_of(table), "x", graph=GRAPH, group="observed_data")
     np.testing.assert_allclose(found, table.corr().to_numpy()[u, v])
     with pytest.raises(ValueError, match="x has 4 nodes but the graph has 3"):
-        pmrf.edge_correlation(tree_of(table), "x", graph=pmrf.graphs.complete(3), group="observed_data")
+        pmrf.analysis.edge_correlation(
+            tree_of(table), "x", graph=pmrf.graphs.complete(3), group="observed_data"
+        )
 
 
 def tree_of(table):

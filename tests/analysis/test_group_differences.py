@@ -290,7 +290,7 @@ def test_prior_probabilities_of_several_groups_are_those_of_draws(n_groups):
 
 
 def test_strengths_of_edges_with_tables(rng):
-    kinds = pmrf.ColumnKinds(("a", "b", "c"), ("nominal", "ordinal", "continuous"), (3, 2, 0))
+    kinds = pmrf.fields.ColumnKinds(("a", "b", "c"), ("nominal", "ordinal", "continuous"), (3, 2, 0))
     graph = pmrf.graphs.complete(kinds.names)
     blocks = kinds.block_sizes(graph)
     with pm.Model(coords=kinds.coords(graph)) as model:

@@ -20,7 +20,7 @@ def test_model_alone_is_enough():
     idata, graph = models.sampled(model), pmrf.graphs.complete(models.ODD)
     expected = pmrf.summarize_edges(idata, "weight", graph=graph, model=model)
     pd.testing.assert_frame_equal(pmrf.summarize_edges(idata, model=model), expected)
-    picture = pmrf.plot_evidence(idata, model=model)
+    picture = pmrf.plots.plot_evidence(idata, model=model)
     assert list(picture.viz["edges"]) == ["for", "undecided", "against"]
 
 
@@ -50,9 +50,9 @@ def test_checks_know_the_graph_of_a_field():
     titles = [picture.viz["figure"].item().axes[0].get_title() for picture in shares]
     assert "of answers without an order left out" in titles[0] and titles[0] == titles[1]
     with pytest.raises(ValueError, match="'y' is no field with a graph; the model has 'x'"):
-        pmrf.edge_agreement(tree, "y", model=model)
+        pmrf.analysis.edge_agreement(tree, "y", model=model)
     with pytest.raises(TypeError, match="edge_agreement needs graph=, or model="):
-        pmrf.edge_agreement(tree, "x")
+        pmrf.analysis.edge_agreement(tree, "x")
 
 
 def test_what_is_given_is_taken():

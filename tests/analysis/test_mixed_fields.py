@@ -50,28 +50,31 @@ def test_strengths(idata):
 
 
 def test_functions_of_one_number_per_edge_tell_of_strengths(idata):
-    for function in (pmrf.median_graph, pmrf.node_measures, pmrf.plot_inclusion):
+    for function in (pmrf.median_graph, pmrf.analysis.node_measures, pmrf.plot_inclusion):
         with pytest.raises(ValueError, match=r"14 entries but the graph has 10 edges; .*edge_strength"):
             function(idata, "w", graph=GRAPH)
 
 
 def test_counts_of_edges_are_those_of_strengths(idata, model):
     for count in (
-        pmrf.edge_density, pmrf.edge_inclusion, pmrf.structure_probabilities, pmrf.complexity_probabilities,
-    ):  # fmt: skip
+        pmrf.analysis.edge_density,
+        pmrf.edge_inclusion,
+        pmrf.analysis.structure_probabilities,
+        pmrf.analysis.complexity_probabilities,
+    ):
         with pytest.raises(ValueError, match=r"several entries for an edge.*edge_strength"):
             count(idata, "w")
     strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
     of_edges = az.from_dict({"posterior": {"strength": strength.values}})
     heads = np.cumsum([0, *BLOCKS[:-1]])
     np.testing.assert_allclose(
-        pmrf.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
+        pmrf.analysis.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
     )
 
 
 def test_estimates_are_refused():
     x = rows(20)
-    for fit in (pmrf.fit, pmrf.elasso):
+    for fit in (pmrf.estimation.fit, pmrf.estimation.elasso):
         with pytest.raises(ValueError, match="is not a state of this field"):
             fit(x, GRAPH)
     for family, message in (
@@ -79,12 +82,12 @@ def test_estimates_are_refused():
         ("gaussian", "or, beside answers, a pymc_mrf.MixedMRF"),
     ):
         with pytest.raises(ValueError, match=message):
-            pmrf.fit(x, GRAPH, family=family)
+            pmrf.estimation.fit(x, GRAPH, family=family)
     for refused in (
-        lambda: pmrf.chow_liu(x),
-        lambda: pmrf.neighborhood_selection(x, 3),
-        lambda: pmrf.elasso(x, GRAPH),
-        lambda: pmrf.fit(x, GRAPH),
+        lambda: pmrf.estimation.chow_liu(x),
+        lambda: pmrf.estimation.neighborhood_selection(x, 3),
+        lambda: pmrf.estimation.elasso(x, GRAPH),
+        lambda: pmrf.estimation.fit(x, GRAPH),
     ):
         with pytest.raises(ValueError, match=r"or, beside answers, a pymc_mrf.MixedMRF"):
             refused()
@@ -101,17 +104,17 @@ def test_predictive_checks_leave_states_without_an_order_out():
          "observed_data": {"x": x}}, dims=dims, coords={"node": list(KINDS.names)},
     )  # fmt: skip
     for group in ("observed_data", "posterior_predictive"):
-        found = pmrf.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group=group)
+        found = pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group=group)
         assert found["edge"].values.tolist() == [
             name for name in GRAPH.edge_labels if "party" not in name
         ]
-    found = pmrf.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group="observed_data")
+    found = pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group="observed_data")
     expected = np.corrcoef(x[:, KINDS.names.index("age")], x[:, KINDS.names.index("income")])[0, 1]
     np.testing.assert_allclose(found.sel(edge="age--income"), expected)
     pc = pmrf.plot_ppc_edges(tree, "x", graph=GRAPH, kinds=KINDS, backend="matplotlib")
     assert "4 of answers without an order left out" in pc.get_target("x", {}).get_title()
     with pytest.warns(UserWarning, match="at 'party' a few whole numbers: .*give kinds"):
-        pmrf.edge_correlation(tree, "x", graph=GRAPH)
+        pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH)
     with pytest.raises(ValueError, match="graph has no edges but of answers without an order"):
         pmrf.plot_ppc_edges(
             tree, "x", graph=pmrf.PairwiseGraph(KINDS.names, [("sex", "party")]), kinds=KINDS

@@ -8,7 +8,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 
-KINDS = pmrf.ColumnKinds(
+KINDS = pmrf.fields.ColumnKinds(
     ("a", "y", "n", "z"), ("ordinal", "continuous", "nominal", "continuous"), (3, 0, 4, 0)
 )
 GRAPH = pmrf.graphs.complete(KINDS.names)

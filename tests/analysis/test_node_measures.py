@@ -26,7 +26,7 @@ def test_measures_are_those_of_networkx(rng):
     w = drawn(rng)
     w[0, :3] = np.where(w[0, :3] != 0, 0.5, 0.0)  # paths of equal length
     w[1, 0] = 0.0
-    found = pmrf.node_measures(posterior(w), "theta", graph=GRAPH, communities=COMMUNITIES)
+    found = pmrf.analysis.node_measures(posterior(w), "theta", graph=GRAPH, communities=COMMUNITIES)
     assert found.strength.dims == ("chain", "draw", "node")
     assert list(found.node.values) == list(GRAPH.nodes)
     for cell, g in networks(w):
@@ -51,7 +51,7 @@ def test_an_edge_much_shorter_than_a_tie_of_lengths():
     graph = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
     w = np.broadcast_to([1.0, 1e-10, 1e-12], (1, 1, 3))
     tree = as_posterior(w, graph.edge_labels)
-    found = pmrf.node_measures(tree, "theta", graph=graph, measures=["betweenness"])
+    found = pmrf.analysis.node_measures(tree, "theta", graph=graph, measures=["betweenness"])
     np.testing.assert_array_equal(found.betweenness.values[0, 0], [0, 1, 0])
 
 
@@ -59,7 +59,9 @@ def test_communities_of_each_draw(rng):
     w = drawn(rng, 3)
     labels = rng.integers(0, 3, (2, 3, GRAPH.n_nodes))
     tree = posterior(w, k=labels)
-    found = pmrf.node_measures(tree, "theta", graph=GRAPH, measures=["bridge_strength"], communities="k")
+    found = pmrf.analysis.node_measures(
+        tree, "theta", graph=GRAPH, measures=["bridge_strength"], communities="k"
+    )
     for cell, g in networks(w):
         across = np.not_equal.outer(labels[cell], labels[cell])
         expected = (np.abs(nx.to_numpy_array(g)) * across).sum(axis=1)
@@ -72,15 +74,16 @@ def test_differences_are_of_measures_not_of_weights(rng):
     tree["posterior"] = (
         tree["posterior"].to_dataset().assign(other=(tree.posterior["theta"].dims, second))
     )
-    found = pmrf.node_measures(tree, ("theta", "other"), graph=GRAPH, measures=["strength"])
+    found = pmrf.analysis.node_measures(tree, ("theta", "other"), graph=GRAPH, measures=["strength"])
     alone = [
-        pmrf.node_measures(tree, name, graph=GRAPH, measures=["strength"]) for name in ("theta", "other")
+        pmrf.analysis.node_measures(tree, name, graph=GRAPH, measures=["strength"])
+        for name in ("theta", "other")
     ]
     xr.testing.assert_allclose(found, alone[0] - alone[1])
 
 
 def test_draws_are_thinned_evenly(rng):
-    found = pmrf.node_measures(posterior(drawn(rng, 50)), "theta", graph=GRAPH, max_draws=20)
+    found = pmrf.analysis.node_measures(posterior(drawn(rng, 50)), "theta", graph=GRAPH, max_draws=20)
     assert list(found.draw.values) == [0, 5, 10, 15, 20, 25, 30, 35, 40, 45]
 
 
@@ -92,7 +95,7 @@ def test_table(rng):
     influence = table.loc["expected_influence"]
     assert influence.index[0] == "a"
     assert influence["mean"].is_monotonic_decreasing
-    found = pmrf.node_measures(posterior(w), "theta", graph=GRAPH).expected_influence
+    found = pmrf.analysis.node_measures(posterior(w), "theta", graph=GRAPH).expected_influence
     draws = found.values.reshape(-1, GRAPH.n_nodes)
     np.testing.assert_allclose(influence.loc[list(GRAPH.nodes), "mean"], draws.mean(axis=0))
     wins = np.bincount(draws.argmax(axis=1), minlength=GRAPH.n_nodes) / len(draws)
@@ -128,7 +131,7 @@ def test_nodes_that_tie_share_the_first_place():
 def test_bad_arguments(rng, given, message):
     kwargs = {"var_name": "theta", "graph": GRAPH, **given}
     with pytest.raises(ValueError, match=message):
-        pmrf.node_measures(posterior(drawn(rng, 2)), **kwargs)
+        pmrf.analysis.node_measures(posterior(drawn(rng, 2)), **kwargs)
 
 
 LAGGED = pmrf.LaggedGraph("abc", [(u, v) for u in "abc" for v in "abc"], (1, 2), [("a", "b")])
@@ -137,7 +140,7 @@ LAGGED = pmrf.LaggedGraph("abc", [(u, v) for u in "abc" for v in "abc"], (1, 2),
 def test_measures_of_arrows(rng):
     w = rng.normal(size=(2, 5, LAGGED.n_edges)) * (rng.random((2, 5, LAGGED.n_edges)) < 0.6)
     tree = as_posterior(w, LAGGED.edge_labels)
-    found = pmrf.node_measures(tree, "theta", graph=LAGGED)
+    found = pmrf.analysis.node_measures(tree, "theta", graph=LAGGED)
     A = w[..., 1:].reshape(2, 5, 2, 3, 3) * (1 - np.eye(3))  # from, to
     expected = {
         "out_strength": np.abs(A).sum((2, 4)),
@@ -157,10 +160,12 @@ def test_measures_of_links_and_of_arrows_are_told_apart(rng):
     with pytest.raises(
         ValueError, match="'closeness', which belongs to undirected edges; it may name out_st"
     ):
-        pmrf.node_measures(tree, "theta", graph=LAGGED, measures=["closeness"])
+        pmrf.analysis.node_measures(tree, "theta", graph=LAGGED, measures=["closeness"])
     with pytest.raises(
         ValueError, match="communities are for measures of bridges, which arrows do not have"
     ):
-        pmrf.node_measures(tree, "theta", graph=LAGGED, communities=dict.fromkeys("abc", 0))
+        pmrf.analysis.node_measures(tree, "theta", graph=LAGGED, communities=dict.fromkeys("abc", 0))
     with pytest.raises(ValueError, match="'in_strength', which belongs to arrows; it may name strength"):
-        pmrf.node_measures(posterior(drawn(rng)), "theta", graph=GRAPH, measures=["in_strength"])
+        pmrf.analysis.node_measures(
+            posterior(drawn(rng)), "theta", graph=GRAPH, measures=["in_strength"]
+        )

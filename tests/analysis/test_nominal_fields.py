@@ -20,7 +20,7 @@ def answered(n=60):
     table = pd.DataFrame(x, columns=NODES)
     with pm.Model() as model:
         weight = pmrf.SpikeAndSlab(
-            "weight", 0.5, pm.Normal.dist(0, 1), blocks=pmrf.table_sizes(GRAPH, CARDS)
+            "weight", 0.5, pm.Normal.dist(0, 1), blocks=pmrf.fields.table_sizes(GRAPH, CARDS)
         )
         bias = pm.Normal("bias", 0, 1.5, shape=(3, 3))
         options = {"observed": table, "likelihood": "pseudo"}
@@ -60,24 +60,26 @@ def test_what_serves_answers_without_an_order(fit):
     np.testing.assert_allclose(p.sum("state"), 1.0)
     assert pmrf.score_predictions(p, fit.table)["accuracy"].loc["c"] > 0.5
     assert "accuracy" in pmrf.predictability(idata, "x", model=model)
-    assert pmrf.prediction_calibration(p, fit.table)["n"].sum() == 60 * 8
-    assert pmrf.edge_agreement(idata, "x", graph=GRAPH).dims == ("chain", "draw", "edge")
+    assert pmrf.analysis.prediction_calibration(p, fit.table)["n"].sum() == 60 * 8
+    assert pmrf.analysis.edge_agreement(idata, "x", graph=GRAPH).dims == ("chain", "draw", "edge")
     table = pmrf.summarize_edges(idata, "weight", graph=GRAPH, n_states=CARDS, model=model)
     assert {"inclusion", "bayes_factor"} <= set(table)
     evidence = pmrf.edge_evidence(idata, "strength", prior_inclusion=0.5)
     assert evidence.sel(edge="a--c") == "for"
     assert ("a", "c") in pmrf.median_graph(idata, "strength", GRAPH).edges
     assert len(pmrf.summarize_nodes(idata, "strength", graph=GRAPH))
-    assert pmrf.complexity_probabilities(idata, "strength").probability.sum() == pytest.approx(1)
-    assert pmrf.structure_probabilities(idata, "strength").probability.max() <= 1
+    assert pmrf.analysis.complexity_probabilities(idata, "strength").probability.sum() == pytest.approx(
+        1
+    )
+    assert pmrf.analysis.structure_probabilities(idata, "strength").probability.max() <= 1
     names = ["strength", "other"]
     assert len(pmrf.summarize_differences(idata, names, graph=GRAPH)) == 3
     assert len(pmrf.compare_networks(idata, names, graph=GRAPH)) == 1
-    for plot in (pmrf.plot_edges, pmrf.plot_nodes, pmrf.plot_inclusion):
+    for plot in (pmrf.plot_edges, pmrf.plots.plot_nodes, pmrf.plot_inclusion):
         assert plot(idata, "strength", graph=GRAPH).viz is not None
-    pmrf.plot_evidence(idata, "strength", graph=GRAPH, prior_inclusion=0.5, node_kind=model["x"])
+    pmrf.plots.plot_evidence(idata, "strength", graph=GRAPH, prior_inclusion=0.5, node_kind=model["x"])
     assert pmrf.plot_ppc_edges(idata, "x", graph=GRAPH).viz is not None
-    assert pmrf.plot_ppc_magnetisation(idata, "x").viz is not None
+    assert pmrf.plots.plot_ppc_magnetisation(idata, "x").viz is not None
     assert "weight" in str(pmrf.diagnose(idata, model=model))
 
 
@@ -88,9 +90,12 @@ REFUSED = {
         lambda f: pmrf.network_model(f.table.replace({0: "r", 1: "s", 2: "t"}).astype("category")),
         'categories without an order.*or say "nominal", as kind="nominal" of a network',
     ),
-    "fit": (lambda f: pmrf.fit(f.table, GRAPH, family="nominal"), "declare a pymc_mrf.NominalMRF"),
+    "fit": (
+        lambda f: pmrf.estimation.fit(f.table, GRAPH, family="nominal"),
+        "declare a pymc_mrf.NominalMRF",
+    ),
     "log_pseudo_likelihood": (
-        lambda f: pmrf.log_pseudo_likelihood(
+        lambda f: pmrf.analysis.log_pseudo_likelihood(
             f.table, GRAPH, f.idata, var_name="weight", family="nominal"
         ),
         "declare a pymc_mrf.NominalMRF",
@@ -100,16 +105,19 @@ REFUSED = {
         "truth is a NominalMRF.*pymc_mrf.replicate",
     ),
     "complexity_probabilities": (
-        lambda f: pmrf.complexity_probabilities(f.idata, "weight", model=f.model),
+        lambda f: pmrf.analysis.complexity_probabilities(f.idata, "weight", model=f.model),
         COUNTS,
     ),
-    "edge_density": (lambda f: pmrf.edge_density(f.idata, "weight"), COUNTS),
+    "edge_density": (lambda f: pmrf.analysis.edge_density(f.idata, "weight"), COUNTS),
     "edge_inclusion": (lambda f: pmrf.edge_inclusion(f.idata, "weight", model=f.model), COUNTS),
     "edge_evidence": (
         lambda f: pmrf.edge_evidence(f.idata, "weight", prior_inclusion=0.5),
         COUNTS,
     ),
-    "structure_probabilities": (lambda f: pmrf.structure_probabilities(f.idata, "weight"), COUNTS),
+    "structure_probabilities": (
+        lambda f: pmrf.analysis.structure_probabilities(f.idata, "weight"),
+        COUNTS,
+    ),
     "summarize_edges": (lambda f: pmrf.summarize_edges(f.idata, "weight", graph=GRAPH), STRENGTHS),
     "median_graph": (lambda f: pmrf.median_graph(f.idata, "weight", GRAPH), STRENGTHS),
     "summarize_nodes": (lambda f: pmrf.summarize_nodes(f.idata, "weight", graph=GRAPH), STRENGTHS),

@@ -27,7 +27,7 @@ def sampled():
 
 def test_densities_differ_by_the_units_alone(sampled):
     """log p(x) = log p(z) - sum of log s, row by row and draw by draw."""
-    found = pmrf.original_units(sampled, graph=GRAPH)
+    found = pmrf.analysis.original_units(sampled, graph=GRAPH)
     z = ((TABLE - TABLE.mean()) / TABLE.std()).to_numpy()
     edges = GRAPH.edges.tolist()
     for i in range(4):
@@ -40,18 +40,20 @@ def test_densities_differ_by_the_units_alone(sampled):
 
 def test_given_scales(sampled):
     """Columns that were standardised by hand: their means come back as well."""
-    kept = pmrf.original_units(sampled, graph=GRAPH)
+    kept = pmrf.analysis.original_units(sampled, graph=GRAPH)
     by_hand = xr.DataTree.from_dict({"posterior": sampled.posterior.to_dataset()})
     by_hand.posterior["mean"] = (kept["mean"] - TABLE.mean().values) / TABLE.std().values
-    given = pmrf.original_units(by_hand, graph=GRAPH, sd=TABLE.std().to_numpy(), mean=TABLE.mean())
+    given = pmrf.analysis.original_units(
+        by_hand, graph=GRAPH, sd=TABLE.std().to_numpy(), mean=TABLE.mean()
+    )
     for name in ("weight", "diagonal", "mean"):
         np.testing.assert_allclose(given[name], kept[name])
     model = pmrf.network_model(TABLE, kind="continuous")
-    of_field = pmrf.original_units(by_hand, graph=GRAPH, model=model, diagonal=None, means=None)
+    of_field = pmrf.analysis.original_units(by_hand, graph=GRAPH, model=model, diagonal=None, means=None)
     assert list(of_field) == ["weight"]
     np.testing.assert_allclose(of_field["weight"], kept["weight"])
     with pytest.raises(ValueError, match="field of the model has a scale of its own: leave sd out"):
-        pmrf.original_units(by_hand, graph=GRAPH, model=model, sd=TABLE.std())
+        pmrf.analysis.original_units(by_hand, graph=GRAPH, model=model, sd=TABLE.std())
 
 
 def test_a_mixed_field_without_a_scale_has_the_same_density():
@@ -71,7 +73,9 @@ def test_a_mixed_field_without_a_scale_has_the_same_density():
         {name: (["chain", "draw", *dims[name]], v[None, None]) for name, v in values.items()}, coords
     )
     idata = xr.DataTree.from_dict({"posterior": draws})
-    found = pmrf.original_units(idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns))
+    found = pmrf.analysis.original_units(
+        idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns)
+    )
     logp = []
     for parameters, scale in ((draws, sd), (found, 1.0)):
         w, a, m = (parameters[name].values[0, 0] for name in values)
@@ -80,31 +84,33 @@ def test_a_mixed_field_without_a_scale_has_the_same_density():
     np.testing.assert_allclose(*logp)
     assert not np.allclose(found["weight"], draws["weight"])
     with pytest.raises(ValueError, match="those of a MixedMRF with 10 edges: say kinds="):
-        pmrf.original_units(idata, graph=graph, sd=sd)
+        pmrf.analysis.original_units(idata, graph=graph, sd=sd)
     with pytest.raises(ValueError, match="mean has no meaning beside kinds"):
-        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=sd, mean=sd)
+        pmrf.analysis.original_units(idata, graph=graph, kinds=kinds, sd=sd, mean=sd)
     with pytest.raises(
         ValueError, match=r"diagonal='weight' has \d+ entries, but there are 3 measurements"
     ):
-        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=sd, diagonal="weight")
+        pmrf.analysis.original_units(idata, graph=graph, kinds=kinds, sd=sd, diagonal="weight")
     with pytest.raises(
         ValueError, match="sd: its labels are the measurements of the graph in another order"
     ):
-        pmrf.original_units(idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns)[::-1])
+        pmrf.analysis.original_units(
+            idata, graph=graph, kinds=kinds, sd=pd.Series(sd, TABLE.columns)[::-1]
+        )
 
 
 def test_refusals(sampled):
     bare = sampled.copy()
     del bare["constant_data"]
     with pytest.raises(ValueError, match="sd has the value 0; standard deviations are positive"):
-        pmrf.original_units(bare, graph=GRAPH, sd=[1, 0, 1])
+        pmrf.analysis.original_units(bare, graph=GRAPH, sd=[1, 0, 1])
     with pytest.raises(ValueError, match=r"sd has the shape \(2,\)"):
-        pmrf.original_units(bare, graph=GRAPH, sd=[1, 1])
+        pmrf.analysis.original_units(bare, graph=GRAPH, sd=[1, 1])
     with pytest.raises(ValueError, match="keeps column_sd, by which its field divides the columns"):
-        pmrf.original_units(sampled, graph=GRAPH, sd=[1, 1, 1])
+        pmrf.analysis.original_units(sampled, graph=GRAPH, sd=[1, 1, 1])
     with pytest.raises(ValueError, match="mean is given without sd"):
-        pmrf.original_units(sampled, graph=GRAPH, mean=TABLE.mean())
+        pmrf.analysis.original_units(sampled, graph=GRAPH, mean=TABLE.mean())
     with pytest.raises(ValueError, match="sd is missing: give the model, whose field has a scale"):
-        pmrf.original_units(bare, graph=GRAPH)
+        pmrf.analysis.original_units(bare, graph=GRAPH)
     with pytest.raises(ValueError, match="no variable 'weight2'"):
-        pmrf.original_units(sampled, graph=GRAPH, diagonal="weight2", means=None)
+        pmrf.analysis.original_units(sampled, graph=GRAPH, diagonal="weight2", means=None)

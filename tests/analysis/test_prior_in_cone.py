@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.prior_in_cone import cone_prior
+from pymc_mrf.analysis.cone_prior import cone_prior
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from tests.reference.gaussian import precision
 from tests.statistics import Z
@@ -41,7 +41,7 @@ def test_one_edge_of_a_known_diagonal():
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=1)
         pmrf.GaussianMRF("x", w, 1.0, graph=pair, observed=X[:, :2])
-    found = pmrf.prior_in_cone(model, draws=1000, random_seed=1)["w"][..., 0]
+    found = pmrf.analysis.prior_in_cone(model, draws=1000, random_seed=1)["w"][..., 0]
     inside = stats.norm.cdf(1) - stats.norm.cdf(-1)
     assert agrees(found != 0, inside / (1 + inside))
     assert not agrees(found != 0, 0.5)  # what the prior would be without the cone
@@ -53,7 +53,7 @@ def test_diagonals_beside_rejected_draws():
     w = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.4)
     a = rng.gamma(2, 1, (n, 3))
     kept = np.linalg.eigvalsh(precision(EDGES, w, a))[:, 0] > 0
-    found = pmrf.prior_in_cone(model_of(), draws=1000, random_seed=1)
+    found = pmrf.analysis.prior_in_cone(model_of(), draws=1000, random_seed=1)
     assert found["weight"].dims == ("chain", "draw", "edge") and set(found) == {"weight", "diagonal"}
     assert found["weight"].edge.values.tolist() == list(TRIANGLE.edge_labels)
     for e in range(3):
@@ -71,7 +71,7 @@ def test_differences_of_groups():
     kept = np.ones(n, dtype=bool)
     for factor in (0.5, -0.5):
         kept &= np.linalg.eigvalsh(precision(EDGES, w + factor * delta, np.ones(3)))[:, 0] > 0
-    found = pmrf.prior_in_cone(model_of(groups=True), draws=1000, random_seed=1)
+    found = pmrf.analysis.prior_in_cone(model_of(groups=True), draws=1000, random_seed=1)
     equal = ~delta[kept].any(axis=1)
     assert agrees((found["delta"] == 0).all("edge"), equal.mean(), equal.std() / np.sqrt(kept.sum()))
 
@@ -86,7 +86,7 @@ def test_priors_that_depend_on_other_variables():
     p, scale, a = rng.beta(2, 2, (n, 1)), np.abs(rng.normal(size=(n, 1))), rng.gamma(2, 1, (n, 1))
     w = rng.normal(size=(n, 3)) * scale * (rng.random((n, 3)) < p)
     kept = np.linalg.eigvalsh(precision(EDGES, w, np.repeat(a, 3, axis=1)))[:, 0] > 0
-    found = pmrf.prior_in_cone(model, draws=400, random_seed=1)
+    found = pmrf.analysis.prior_in_cone(model, draws=400, random_seed=1)
     assert set(found) == {"p", "scale", "w", "diagonal"}
     for name, drawn in (("p", p), ("scale", scale), ("diagonal", a)):
         assert agrees(found[name], drawn[kept].mean(), drawn[kept].std() / np.sqrt(kept.sum()))
@@ -102,7 +102,7 @@ def test_priors_that_depend_on_other_variables():
 def test_found_once_for_every_prior(monkeypatch):
     before = model_of()
     first = cone_prior(before, before["weight"])
-    monkeypatch.setattr("pymc_mrf.analysis.prior_in_cone._Walk", None)  # what is remembered needs none
+    monkeypatch.setattr("pymc_mrf.analysis.cone_prior._Walk", None)  # what is remembered needs none
     model = model_of()
     assert cone_prior(model, model["weight"]) is first
     other = model_of(p=0.41)
@@ -223,7 +223,7 @@ def test_random_probabilities_of_a_mixed_table(has_communities):
     expected = (pm.draw(w, draws=20_000, random_seed=1) != 0.0).mean(axis=0)
     np.testing.assert_allclose(found, expected, atol=0.04)
     with pytest.raises(ValueError, match=r"w: the weight of a MixedMRF, which .* if they are given"):
-        pmrf.prior_in_cone(model)
+        pmrf.analysis.prior_in_cone(model)
 
 
 def test_mixed_fields_of_other_edges_are_refused():
@@ -245,6 +245,6 @@ def test_refusals():
         w = pmrf.SpikeAndSlab("w", pm.math.sigmoid(-k), pm.Normal.dist(0, 1), shape=3)
         pmrf.GaussianMRF("x", w, 1.0, graph=TRIANGLE, observed=X)
         with pytest.raises(ValueError, match=r"depend on k, which is discrete.*give a number"):
-            pmrf.prior_in_cone()
+            pmrf.analysis.prior_in_cone()
     with pm.Model(), pytest.raises(ValueError, match="no SpikeAndSlab that is the weight"):
-        pmrf.prior_in_cone()
+        pmrf.analysis.prior_in_cone()

@@ -64,7 +64,7 @@ def test_answers_are_read_as_in_the_table(name):
         np.testing.assert_array_equal(p, expected)
         np.testing.assert_array_equal(scores, others)
         for one, other in ((p, new), (expected, STATES[keep])):
-            found = pmrf.prediction_calibration(one, other)
+            found = pmrf.analysis.prediction_calibration(one, other)
             assert found["n"].sum() == 15 * keep.sum()
     labels = LEVELS if name == "ordered" else [1, 2, 3, 4, 5]
     assert p["state"].values.tolist() == labels and "label" not in p.coords
@@ -123,8 +123,8 @@ def test_held_out_likelihoods_read_rows_by_the_table():
     options["scores"] = np.arange(5) - 2.0
     new = frame(STATES + 1)[few]
     for score in (
-        lambda x, **more: pmrf.log_pseudo_likelihood(x, graph, idata, **options, **more),
-        lambda x, **more: pmrf.conditional_log_likelihood(
+        lambda x, **more: pmrf.analysis.log_pseudo_likelihood(x, graph, idata, **options, **more),
+        lambda x, **more: pmrf.analysis.conditional_log_likelihood(
             x, graph, idata, group_of_nodes=["b"], **options, **more
         ),
     ):
@@ -194,8 +194,8 @@ def test_a_table_of_several_kinds():
     # what the states are called, where answers differ in it, stays with the predictions
     assert p["label"].sel(answer="party").values.tolist() == ["blue", "green", "red", "", ""]
     assert p["label"].sel(answer="yes").values.tolist()[:2] == ["False", "True"]
-    found = pmrf.prediction_calibration(p, table[few])
-    xr.testing.assert_allclose(found, pmrf.prediction_calibration(expected, MIXED_STATES[few]))
+    found = pmrf.analysis.prediction_calibration(p, table[few])
+    xr.testing.assert_allclose(found, pmrf.analysis.prediction_calibration(expected, MIXED_STATES[few]))
     one = p["probability"].rename(answer="node")
     assert len(pmrf.score_predictions(one, table[few][list(KINDS)])) == 4
     with pytest.raises(ValueError, match="column 'party' has the answer 'grey'"):

@@ -16,7 +16,7 @@ from pymc_mrf.fields.families import agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 
 
-class TwoRounds(pmrf.ExactGibbs):
+class TwoRounds(pmrf.steps.ExactGibbs):
     """`ExactGibbs` with a draw every second round: for long chains: nothing is thinned away."""
 
     n_rounds = 2
@@ -25,26 +25,26 @@ class TwoRounds(pmrf.ExactGibbs):
 # field: step, likelihood, tuning steps and draws of each of two chains
 RUNS = {
     "Senate, 279 edges, n = 292": [
-        (pmrf.ExactGibbs, "exact", 300, 1500),
+        (pmrf.steps.ExactGibbs, "exact", 300, 1500),
         (TwoRounds, "exact", 300, 5000),
-        (pmrf.ParticleRatioGibbs, "particles", 100, 1000),
-        (pmrf.PseudoGibbs, "pseudo", 100, 500),
-        (pmrf.StrippedBetaGibbs, "particles", 100, 1000),
+        (pmrf.steps.ParticleRatioGibbs, "particles", 100, 1000),
+        (pmrf.steps.PseudoGibbs, "pseudo", 100, 500),
+        (pmrf.papers.StrippedBetaGibbs, "particles", 100, 1000),
     ],
     "4 x 4 grid, 24 edges, n = 500": [
-        (pmrf.ExactGibbs, "exact", 300, 3000),
-        (pmrf.ParticleRatioGibbs, "particles", 300, 3000),
-        (pmrf.PseudoGibbs, "pseudo", 300, 2000),
-        (pmrf.StrippedBetaGibbs, "particles", 300, 3000),
+        (pmrf.steps.ExactGibbs, "exact", 300, 3000),
+        (pmrf.steps.ParticleRatioGibbs, "particles", 300, 3000),
+        (pmrf.steps.PseudoGibbs, "pseudo", 300, 2000),
+        (pmrf.papers.StrippedBetaGibbs, "particles", 300, 3000),
     ],
     "20 nodes, all 190 edges, n = 1000": [
-        (pmrf.MonteCarloGibbs, "monte-carlo", 100, 400),
-        (pmrf.PseudoGibbs, "pseudo", 100, 200),
-        (pmrf.ParticleRatioGibbs, "particles", 50, 150),
+        (pmrf.steps.MonteCarloGibbs, "monte-carlo", 100, 400),
+        (pmrf.steps.PseudoGibbs, "pseudo", 100, 200),
+        (pmrf.steps.ParticleRatioGibbs, "particles", 50, 150),
     ],
     "30 x 30 grid, 1740 edges, n = 300": [
-        (pmrf.ParticleRatioGibbs, "particles", 50, 200),
-        (pmrf.StrippedBetaGibbs, "particles", 50, 200),
+        (pmrf.steps.ParticleRatioGibbs, "particles", 50, 200),
+        (pmrf.papers.StrippedBetaGibbs, "particles", 50, 200),
     ],
 }
 

@@ -93,7 +93,7 @@ def latent_image(
     graph, y = noisy_image(family, rows, coupling, sd)
     field, plain, step = models(graph, y, coupling, sd)
     result = {"peer": step.__name__}
-    m, result["tree"], _ = effective_rate(field, lambda: pmrf.TreeGibbs([field["x"]]), draws, 200)
+    m, result["tree"], _ = effective_rate(field, lambda: pmrf.steps.TreeGibbs([field["x"]]), draws, 200)
     other, result["plain"], result["seconds"] = effective_rate(
         plain, lambda: step([plain["z"]]), plain_draws, 50
     )

@@ -111,7 +111,7 @@ def exact_gibbs_sweeps(steps: int = 100, n: int = 1000) -> dict:
     with pm.Model(coords=pmrf.coords(graph)) as model:
         process = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
         pmrf.AgreementMRF("x", process, graph=graph, likelihood="exact", observed=x)
-        step = pmrf.ExactGibbs([process])
+        step = pmrf.steps.ExactGibbs([process])
     step.setup_chain(np.random.default_rng(5), 0, steps)
     point = model.initial_point()
     start = time.perf_counter()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.datasets import load_senate109
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "liu_page_2013" / "senate_graph.py"
 

@@ -127,12 +127,12 @@ def test_what_is_missing():
         TypeError, match=r"needs kinds=, what pymc_mrf.column_kinds\(table\) found, not None"
     ):
         declare(kinds=None)
-    kinds = pmrf.ColumnKinds(("a", "b"), ("continuous", "continuous"), (0, 0))
+    kinds = pmrf.fields.ColumnKinds(("a", "b"), ("continuous", "continuous"), (0, 0))
     with pytest.raises(
         ValueError, match=r"has measurements only: declare it as a pymc_mrf\.GaussianMRF"
     ):
         declare(X[:, [1, 3]], kinds=kinds, graph=pmrf.graphs.complete(kinds.names))
-    many = pmrf.ColumnKinds(tuple(range(10)), ("nominal",) * 10, (4,) * 10)
+    many = pmrf.fields.ColumnKinds(tuple(range(10)), ("nominal",) * 10, (4,) * 10)
     with pytest.raises(
         ValueError,
         match=r"1,048,576 states together, more than .*: use likelihood=\"pseudo\", which is n",
@@ -195,28 +195,28 @@ def test_weights_that_edge_gibbs_refuses(name):
     with pm.Model() as model:
         pmrf.MixedMRF("x", make(), BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
         with pytest.raises(ValueError, match=re.escape(message)):
-            pmrf.EdgeGibbs([model["w"]])
+            pmrf.steps.EdgeGibbs([model["w"]])
 
 
 def test_other_steps():
     with pm.Model():
         w = sparse(blocks=BLOCKS)
         pmrf.MixedMRF("x", w, BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
-        for step in (pmrf.ReversibleJump, pmrf.PersistentLangevin):
+        for step in (pmrf.papers.ReversibleJump, pmrf.papers.PersistentLangevin):
             with pytest.raises(
                 ValueError, match=r"does not sample under .* of x; leave w to pm.sample\(\)"
             ):
                 step([w])
         pmrf.MixedMRF("y", w[::-1], BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
         with pytest.raises(ValueError, match=r"those of y .* have edges or states of their own: give"):
-            pmrf.EdgeGibbs([w])
+            pmrf.steps.EdgeGibbs([w])
     with pm.Model():
         v = pm.Normal("v", 0, 1, shape=P)
         pmrf.MixedMRF("x", v, BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=X)
         with pytest.raises(
             ValueError, match='Exchange samples the parameters of fields with likelihood="part'
         ):
-            pmrf.Exchange([v])
+            pmrf.steps.Exchange([v])
 
 
 @pytest.mark.parametrize("observed", [{}, {"observed": np.full((3, 5), np.nan)}])
@@ -246,7 +246,7 @@ def test_set_data(x, message):
         pmrf.MixedMRF("x", w, BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, observed=data)
         pm.set_data({"data": x})
         with pytest.raises(ValueError, match=re.escape(message)):
-            pmrf.EdgeGibbs([w])
+            pmrf.steps.EdgeGibbs([w])
 
 
 @pytest.mark.slow
@@ -254,14 +254,14 @@ def test_other_models_of_pymc():
     """`pm.do` takes the edges from the sampler; `pm.observe` gives a field its data."""
     with pm.do(model_of(X), {"w": np.zeros(P)}) as model:
         steps = pm.sampling.mcmc.assign_step_methods(model)[1]
-    assert {v.name for v in steps.get(pmrf.EdgeGibbs, [])} == set()
+    assert {v.name for v in steps.get(pmrf.steps.EdgeGibbs, [])} == set()
     with pm.Model() as model:
         pmrf.MixedMRF(
             "x", sparse(blocks=BLOCKS), BIAS, DIAGONAL, graph=GRAPH, kinds=KINDS, shape=X.shape
         )
     with pm.observe(model, {"x": X}) as model:
         w = model["w"]
-        step = pmrf.EdgeGibbs([w])
+        step = pmrf.steps.EdgeGibbs([w])
     point, _ = step.step({"w": np.zeros(P)})
     assert np.isfinite(point["w"]).all()
 

@@ -16,6 +16,7 @@ from pytensor.gradient import verify_grad
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
+from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from tests.reference.gaussian import log_density, precision
 from tests.statistics import Z
 
@@ -100,7 +101,7 @@ def test_scaled_measurements_with_missing_cells():
         of_rows = model.logp(vars=[model["x"]], sum=False)
         of_rows = model.compile_fn(of_rows, inputs=model.value_vars)(point)[0]
         with model:
-            step = pmrf.GaussianGibbs([model["x_unobserved"]])
+            step = GaussianGibbs([model["x_unobserved"]])
         step.setup_chain(np.random.default_rng(1), 0, 1)
         cells = step.step(point)[0]["x_unobserved"]
         of_seen = (~np.isnan(z)) @ np.log(scale)
@@ -386,7 +387,7 @@ def test_a_chain_that_starts_outside_of_the_cone_is_led_into_it(field):
         diagonal = pm.Gamma("diagonal", 2, 1, shape=d - (field == "mixed"))
         if field == "mixed":
             x[:, 0] = x[:, 0] > 0
-            kinds = pmrf.ColumnKinds(
+            kinds = pmrf.fields.ColumnKinds(
                 tuple(range(d)), ("ordinal",) + ("continuous",) * (d - 1), (2,) + (0,) * (d - 1)
             )
             pmrf.MixedMRF("x", w, 0.0, diagonal, graph=graph, kinds=kinds, observed=x)

@@ -141,11 +141,11 @@ TAKES = {
         pd.DataFrame(np.zeros((5, 2)), NODES),
     ),
     "edge probabilities": (
-        lambda v: pmrf.tree_reweighted_bound(FIELD, edge_probabilities=v),
+        lambda v: pmrf.estimation.tree_reweighted_bound(FIELD, edge_probabilities=v),
         pd.Series(np.ones(4), EDGES),
     ),
     "groups of edges": (
-        lambda v: pmrf.fit(X, GRAPH, "pseudo", groups=v),
+        lambda v: pmrf.estimation.fit(X, GRAPH, "pseudo", groups=v),
         pd.Series([0, 0, 1, 1], EDGES),
     ),
     "rows of contrasts": (
@@ -156,11 +156,11 @@ TAKES = {
         lambda v: pmrf.graphs.nearest_neighbors(v, 1, nodes=NODES),
         pd.DataFrame(np.arange(10.0).reshape(5, 2) ** 2, NODES),
     ),
-    "truth": (lambda v: pmrf.precision_recall(COUPLING, v), (COUPLING > 0.2).astype(int)),
-    "grouping": (lambda v: pmrf.variation_of_information(pd.Series([0, 0, 1, 1], EDGES), v),
+    "truth": (lambda v: pmrf.analysis.precision_recall(COUPLING, v), (COUPLING > 0.2).astype(int)),
+    "grouping": (lambda v: pmrf.analysis.variation_of_information(pd.Series([0, 0, 1, 1], EDGES), v),
                  pd.Series([0, 0, 1, 1], EDGES)),
     "truth of a grouping": (
-        lambda v: pmrf.vi_difference(
+        lambda v: pmrf.analysis.vi_difference(
             xr.DataArray([[0, 0, 1, 1]], {"edge": EDGES}, ("draw", "edge")), v, rng=np.random.default_rng(0)
         ),
         pd.Series([0, 0, 1, 1], EDGES),

@@ -179,7 +179,7 @@ def test_a_hidden_field_has_a_gradient_by_its_measurements():
 
 
 def test_a_nominal_item_of_two_states_is_that_of_other_fields():
-    kinds = pmrf.ColumnKinds(("a", "b", "c"), ("nominal",) * 3, (2, 3, 2))
+    kinds = pmrf.fields.ColumnKinds(("a", "b", "c"), ("nominal",) * 3, (2, 3, 2))
     graph, rng = pmrf.graphs.complete(kinds.names), np.random.default_rng(1)
     w, bias = rng.normal(size=2 + 1 + 2), rng.normal(size=(3, 3))
     x = np.stack([rng.integers(k, size=9) for k in (2, 3, 2)], axis=1)
@@ -188,7 +188,7 @@ def test_a_nominal_item_of_two_states_is_that_of_other_fields():
     np.testing.assert_allclose(density_of(x, w, bias, graph=graph, kinds=kinds), expected)
     # of two states, contrasts are those of Ising over the root of 2, and numbers about the middle half
     two, J = (
-        pmrf.ColumnKinds((0, 1, 2), ("nominal", "ordinal", "nominal"), (2, 2, 2)),
+        pmrf.fields.ColumnKinds((0, 1, 2), ("nominal", "ordinal", "nominal"), (2, 2, 2)),
         np.array([0.4, -0.3, 0.8]),
     )
     graph = pmrf.graphs.complete(3)
@@ -205,7 +205,9 @@ def test_without_edges_to_answers_measurements_are_a_gaussian_field():
     found = density_of(x, w, BIAS, DIAGONAL, MEAN, scale=SCALE)
     y, pair = (x[:, KINDS.measurements] - MEAN) / SCALE, pmrf.graphs.complete(2)
     gaussian = pm.logp(pmrf.GaussianMRF.dist(w[is_between], DIAGONAL, graph=pair), y)
-    answers = pmrf.ColumnKinds(("sex", "party", "trust"), ("ordinal", "nominal", "ordinal"), (2, 3, 4))
+    answers = pmrf.fields.ColumnKinds(
+        ("sex", "party", "trust"), ("ordinal", "nominal", "ordinal"), (2, 3, 4)
+    )
     edges = [e for e, kind in zip(GRAPH.edge_labels, KINDS.edge_kinds(GRAPH), strict=True) if kind == 0]
     graph = pmrf.PairwiseGraph(answers.names, [tuple(e.split("--")) for e in edges])
     alone = density_of(x[:, KINDS.answers], w[is_of_answers], BIAS, graph=graph, kinds=answers)
@@ -215,7 +217,7 @@ def test_without_edges_to_answers_measurements_are_a_gaussian_field():
 @pytest.mark.parametrize("c", [0, 1, 2])
 def test_pseudo_density(c):
     """Density of each answer given all else, and of the measurements given the answers."""
-    kinds = pmrf.ColumnKinds(
+    kinds = pmrf.fields.ColumnKinds(
         tuple("abcd"[: 2 + c]),
         ("nominal", "ordinal", "continuous", "continuous")[: 2 + c],
         (3, 2, 0, 0)[: 2 + c],

@@ -76,7 +76,7 @@ def test_answers_without_an_order():
     graph = pmrf.graphs.complete(3)
     with pm.Model() as by_hand:
         weight = pmrf.SpikeAndSlab(
-            "weight", 0.5, pm.Normal.dist(0, 1), blocks=pmrf.table_sizes(graph, [3, 2, 3])
+            "weight", 0.5, pm.Normal.dist(0, 1), blocks=pmrf.fields.table_sizes(graph, [3, 2, 3])
         )
         bias = pm.Normal("bias", 0, 3, shape=(3, 3))
         pmrf.NominalMRF(
@@ -231,7 +231,7 @@ def test_three_groups_of_answers_without_an_order():
     model = pmrf.network_model(table, kind="nominal", groups="place", likelihood="exact")
     assert list(model.coords["group"]) == list(NAMES)
     assert model.named_vars_to_dims["weight_n_a"] == ("entry",)
-    blocks = pmrf.table_sizes(pmrf.graphs.complete(3), [3, 2, 3])
+    blocks = pmrf.fields.table_sizes(pmrf.graphs.complete(3), [3, 2, 3])
     assert model["weight_difference_2"].owner.op.blocks == tuple(blocks)
     point, own = point_of(model, blocks.sum(), {"bias_GROUP": lambda rng: rng.normal(size=(3, 3))})
     found = logp(model, [f"x_{name}" for name in NAMES.values()], **point)

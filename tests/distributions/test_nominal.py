@@ -110,7 +110,7 @@ def test_states_are_counted(rng):
         pmrf.NominalMRF("x", np.zeros(11), graph=GRAPH, observed=x)
     op = model["x"].owner.op
     assert op.family == nominal(N_STATES)
-    np.testing.assert_array_equal(pmrf.table_sizes(GRAPH, N_STATES), [2, 3, 6])
+    np.testing.assert_array_equal(pmrf.fields.table_sizes(GRAPH, N_STATES), [2, 3, 6])
 
 
 def refuse(match, *args, error=ValueError, **kwargs):

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.estimation.chow_liu import chow_liu, mutual_information
+from pymc_mrf.estimation.trees import chow_liu, mutual_information
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders

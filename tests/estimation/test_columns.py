@@ -53,12 +53,12 @@ def named(table, *, ordered):
 
 GRAPH = nx.complete_graph(["a", "b", "c"])
 ESTIMATES = {
-    "fit": (3, lambda x: pmrf.fit(x, GRAPH, "pseudo", "ordinal", n_states=3).parameter),
-    "fit of agreement": (3, lambda x: pmrf.fit(x, GRAPH, "pseudo", n_states=3).parameter),
-    "elasso": (2, lambda x: pmrf.elasso(x, GRAPH).edges["weight"]),
+    "fit": (3, lambda x: pmrf.estimation.fit(x, GRAPH, "pseudo", "ordinal", n_states=3).parameter),
+    "fit of agreement": (3, lambda x: pmrf.estimation.fit(x, GRAPH, "pseudo", n_states=3).parameter),
+    "elasso": (2, lambda x: pmrf.estimation.elasso(x, GRAPH).edges["weight"]),
     "l1_pseudo_likelihood": (
         2,
-        lambda x: pmrf.l1_pseudo_likelihood(x, GRAPH, penalties=[0.05]).parameter,
+        lambda x: pmrf.estimation.l1_pseudo_likelihood(x, GRAPH, penalties=[0.05]).parameter,
     ),
 }
 
@@ -81,8 +81,10 @@ def test_estimates_of_odd_tables(name):
 def test_codes_from_1_of_another_range_are_states():
     """Without the last code of any column the codes are states as they are, as of two of three answers."""
     table = answers_of(2) + 1
-    found = pmrf.fit(table, GRAPH, "pseudo", n_states=3).parameter
-    np.testing.assert_allclose(found, pmrf.fit(table - 1, GRAPH, "pseudo", n_states=3).parameter)
+    found = pmrf.estimation.fit(table, GRAPH, "pseudo", n_states=3).parameter
+    np.testing.assert_allclose(
+        found, pmrf.estimation.fit(table - 1, GRAPH, "pseudo", n_states=3).parameter
+    )
 
 
 @pytest.mark.parametrize("ordered", [True, False, None])
@@ -92,9 +94,9 @@ def test_trees_and_neighbourhoods_of_texts(ordered):
     words = words.astype(str).astype(object) if ordered is None else words
     words["a"] = table["a"].map({0: "yes", 1: "no"})  # other texts, in another order
     nodes = list(table)
-    expected = pmrf.chow_liu(table, nodes=nodes)
-    found = pmrf.chow_liu(words, nodes=nodes)
+    expected = pmrf.estimation.chow_liu(table, nodes=nodes)
+    found = pmrf.estimation.chow_liu(words, nodes=nodes)
     assert nx.utils.graphs_equal(found, expected)
-    assert pmrf.neighborhood_selection(words, 2, nodes=nodes).edges == (
-        pmrf.neighborhood_selection(table, 2, nodes=nodes).edges
+    assert pmrf.estimation.neighborhood_selection(words, 2, nodes=nodes).edges == (
+        pmrf.estimation.neighborhood_selection(table, 2, nodes=nodes).edges
     )

@@ -97,7 +97,7 @@ def test_nodes_beyond_one_logarithm(rng):
 
 def test_repeated_data_have_the_same_sparse_path(rng):
     x = rng.integers(0, 2, size=(40, 4))
-    once = pmrf.l1_pseudo_likelihood(x, GRAPH, tolerance=1e-9)
-    thrice = pmrf.l1_pseudo_likelihood(np.tile(x, (3, 1)), GRAPH, tolerance=1e-9)
+    once = pmrf.estimation.l1_pseudo_likelihood(x, GRAPH, tolerance=1e-9)
+    thrice = pmrf.estimation.l1_pseudo_likelihood(np.tile(x, (3, 1)), GRAPH, tolerance=1e-9)
     np.testing.assert_allclose(once.penalties, thrice.penalties, atol=1e-8)
     np.testing.assert_allclose(once.parameter, thrice.parameter, atol=1e-6)

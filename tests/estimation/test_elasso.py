@@ -32,7 +32,7 @@ def expected(x):
 
 @pytest.mark.parametrize("rule", ["and", "or"])
 def test_estimates_are_those_of_a_general_optimiser(x, expected, rule):
-    found = pmrf.elasso(x, COMPLETE, rule=rule)
+    found = pmrf.estimation.elasso(x, COMPLETE, rule=rule)
     weights, biases, least = expected[rule]
     u, v = COMPLETE.edges.T
     assert 0 < np.count_nonzero(weights[u, v]) < COMPLETE.n_edges
@@ -48,27 +48,32 @@ def test_the_rules_differ_where_one_regression_uses_a_pair(x, expected):
 
 
 def test_gamma_multiplies_the_logarithm_of_the_number_of_candidates(x):
-    found = pmrf.elasso(x, COMPLETE, gamma=1.0).nodes["ebic"]
+    found = pmrf.estimation.elasso(x, COMPLETE, gamma=1.0).nodes["ebic"]
     np.testing.assert_allclose(found, reference(x, 1.0, "and", np.log(4))[2], atol=1e-3)
     other = reference(x, 1.0, "and", np.log(5))[2]
     assert np.abs(found - other).max() > 0.1
 
 
 def test_larger_gammas_leave_fewer_neighbours(x):
-    counts = [pmrf.elasso(x, COMPLETE, gamma=g).nodes["n_neighbors"].sum() for g in (0, 0.25, 5)]
+    counts = [
+        pmrf.estimation.elasso(x, COMPLETE, gamma=g).nodes["n_neighbors"].sum() for g in (0, 0.25, 5)
+    ]
     assert counts[0] >= counts[1] >= counts[2]
     assert counts[0] > counts[2]
 
 
 def test_finds_the_edges_of_a_field(rng):
     x, weight = simulated(3000, 6, rng)
-    table = pmrf.elasso(x, pmrf.graphs.complete(6)).edges
+    table = pmrf.estimation.elasso(x, pmrf.graphs.complete(6)).edges
     assert np.array_equal(table["weight"] != 0, weight != 0)
     np.testing.assert_allclose(table["weight"][weight != 0], 1.3, atol=0.5)
 
 
 def test_coding_by_minus_one_and_one_gives_the_same_field(x):
-    binary, ising = pmrf.elasso(x, COMPLETE), pmrf.elasso(2 * x - 1, COMPLETE, family="ising")
+    binary, ising = (
+        pmrf.estimation.elasso(x, COMPLETE),
+        pmrf.estimation.elasso(2 * x - 1, COMPLETE, family="ising"),
+    )
     np.testing.assert_allclose(binary.edges["weight"], 4 * ising.edges["weight"], atol=1e-4)
     np.testing.assert_allclose(binary.nodes["ebic"], ising.nodes["ebic"], atol=1e-4)
 
@@ -76,8 +81,8 @@ def test_coding_by_minus_one_and_one_gives_the_same_field(x):
 def test_tables_by_name_and_graphs_of_networkx(x):
     names = list("abcde")
     frame = pd.DataFrame(x, columns=names)
-    found = pmrf.elasso(frame[names[::-1]], nx.complete_graph(names))
-    plain = pmrf.elasso(x, COMPLETE)
+    found = pmrf.estimation.elasso(frame[names[::-1]], nx.complete_graph(names))
+    plain = pmrf.estimation.elasso(x, COMPLETE)
     assert found.edges.index[0] == "a--b"
     np.testing.assert_allclose(found.edges["weight"], plain.edges["weight"], atol=1e-6)
     graph = found.to_networkx()
@@ -93,7 +98,7 @@ def test_tables_by_name_and_graphs_of_networkx(x):
 
 def test_candidates_are_all_that_may_be_edges(x):
     chain = pmrf.graphs.chain(5)
-    found = pmrf.elasso(x, chain)
+    found = pmrf.estimation.elasso(x, chain)
     assert len(found.edges) == 4
     assert (found.nodes["n_neighbors"] <= [1, 2, 2, 2, 1]).all()
 
@@ -111,4 +116,4 @@ def test_candidates_are_all_that_may_be_edges(x):
 )
 def test_refused(x, arguments, message):
     with pytest.raises(ValueError, match=message):
-        pmrf.elasso(**({"x": x, "graph": COMPLETE} | arguments))
+        pmrf.estimation.elasso(**({"x": x, "graph": COMPLETE} | arguments))

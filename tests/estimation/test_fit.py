@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 from pymc_mrf.estimation.problem import FitResult
 
 X = np.array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [1, 0, 0], [0, 1, 0]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.estimation.l1_pseudo_likelihood import l1_pseudo_likelihood
+from pymc_mrf.estimation.l1 import l1_pseudo_likelihood
 from pymc_mrf.estimation.neighborhood import neighborhood_selection
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders

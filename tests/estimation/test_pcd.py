@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.estimation import pcd
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states

@@ -51,7 +51,7 @@ def test_tree_closed_forms(rng):
     truth = experiment.Truth.draw(graph, 3, rng)
     x, test = truth.sample(200, rng), truth.sample(50, rng)
     tied = tree.maximum_likelihood(x, graph, truth.groups)
-    fit = pmrf.fit(x, graph, method="exact", groups=truth.groups)
+    fit = pmrf.estimation.fit(x, graph, method="exact", groups=truth.groups)
     np.testing.assert_allclose(tied, fit.parameter, atol=1e-6)
     agreed = experiment.agreements(test, graph)
     closed = tree.test_log_likelihood(tied, agreed, len(test))

@@ -148,7 +148,7 @@ def test_noisy_or_table():
 def test_parallel_propagation_is_exact_on_a_tree():
     tables = [noisy_or.noisy_or(np.array([0.3, 0.9]), 0.1), noisy_or.noisy_or(np.array([0.5, 0.2]), 0.1)]
     single = [np.log([0.9, 0.1])] * 3
-    field = pmrf.FactorGraphField([[0, 1], [1, 2], [0], [1], [2]], [2] * 3, [*tables, *single])
+    field = pmrf.fields.FactorGraphField([[0, 1], [1, 2], [0], [1], [2]], [2] * 3, [*tables, *single])
     marginals, converged = noisy_or.parallel_propagation(field)
     assert converged
     np.testing.assert_allclose(marginals, np.array(field.marginals().variables), atol=1e-12)

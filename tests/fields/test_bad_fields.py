@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from pymc_mrf.estimation.bounds import tree_reweighted_bound
-from pymc_mrf.estimation.chow_liu import chow_liu
-from pymc_mrf.estimation.fit import fit
+from pymc_mrf.estimation.point_estimates import fit
+from pymc_mrf.estimation.trees import chow_liu
 from pymc_mrf.fields.factor_graph import FactorGraphField
 from pymc_mrf.fields.pairwise import PairwiseField
 

@@ -187,17 +187,17 @@ def test_two_columns_of_one_name():
 
 def test_kinds_by_hand():
     with pytest.raises(ValueError, match="one entry for each column, but have 2, 1 and 1"):
-        pmrf.ColumnKinds(("a", "b"), ("ordinal",), (2,))
+        pmrf.fields.ColumnKinds(("a", "b"), ("ordinal",), (2,))
     with pytest.raises(ValueError, match=r"kind of column 'a' must be .*, not 'binary'"):
-        pmrf.ColumnKinds(("a",), ("binary",), (2,))
+        pmrf.fields.ColumnKinds(("a",), ("binary",), (2,))
     with pytest.raises(
         ValueError, match="column 'a' is continuous and has no states, but n_states is 2"
     ):
-        pmrf.ColumnKinds(("a",), ("continuous",), (2,))
+        pmrf.fields.ColumnKinds(("a",), ("continuous",), (2,))
     with pytest.raises(ValueError, match="n_states of column 'a' must be between 2 and 127, not 1"):
-        pmrf.ColumnKinds(("a",), ("nominal",), (1,))
+        pmrf.fields.ColumnKinds(("a",), ("nominal",), (1,))
     with pytest.raises(ValueError, match="two columns 'a'"):
-        pmrf.ColumnKinds(("a", "a"), ("nominal", "nominal"), (2, 2))
+        pmrf.fields.ColumnKinds(("a", "a"), ("nominal", "nominal"), (2, 2))
 
 
 def test_categories_that_the_kinds_do_not_know():

@@ -175,10 +175,10 @@ def test_the_record_is_plain():
     rows = table(i=10 * (ANSWERS + 1), t=ANSWERS > 2, c=np.array(["x", "y"])[ANSWERS % 2], y=NUMBERS)
     kinds = pmrf.column_kinds(rows, {"i": "nominal", "j": "ordinal", "c": "nominal"})
     stored = json.loads(json.dumps(asdict(kinds)))
-    again = pmrf.ColumnKinds(
+    again = pmrf.fields.ColumnKinds(
         tuple(stored["names"]), tuple(stored["kinds"]), tuple(stored["n_states"]),
         tuple(map(tuple, stored["labels"])),
     )  # fmt: skip
     assert again == kinds and hash(again) == hash(kinds)
     with pytest.raises(ValueError, match=r"column 'i' has 3 states, but the labels \(1, 2\): give one"):
-        pmrf.ColumnKinds(("i",), ("nominal",), (3,), ((1, 2),))
+        pmrf.fields.ColumnKinds(("i",), ("nominal",), (3,), ((1, 2),))

@@ -62,7 +62,7 @@ def test_tables_keep_missing_cells_names_and_kind(table):
         assert list(found.columns) == list(table.columns)
     is_numbered = isinstance(table, pd.DataFrame) and 0 in table
     graph = pmrf.graphs.complete([2, 0, 1] if is_numbered else list("abc"))
-    array, mask, _ = pmrf.prepare(found, graph)
+    array, mask, _ = pmrf.fields.prepare(found, graph)
     np.testing.assert_array_equal(mask, GONE)
     np.testing.assert_array_equal(array[~GONE], NEW[~GONE])
     assert pmrf.recode_states(table, dict(enumerate(range(4)))) is not table

@@ -37,7 +37,7 @@ TABLES = {
 
 @pytest.mark.parametrize("library", TABLES)
 def test_columns_are_found_by_name_and_cells_without_values_are_missing(library):
-    array, mask, coords = pmrf.prepare(TABLES[library], GRAPH)
+    array, mask, coords = pmrf.fields.prepare(TABLES[library], GRAPH)
     assert array.dtype == np.int64
     np.testing.assert_array_equal(mask, MASK)
     np.testing.assert_array_equal(np.ma.getmaskarray(array), MASK)
@@ -46,14 +46,14 @@ def test_columns_are_found_by_name_and_cells_without_values_are_missing(library)
 
 
 def test_arrays_with_missing_cells_do_not_pass_for_complete_ones():
-    array = pmrf.prepare(TABLES["xarray"], GRAPH).array
+    array = pmrf.fields.prepare(TABLES["xarray"], GRAPH).array
     with pm.Model(), pytest.raises(NotImplementedError, match="Masked arrays"):
         pm.Data("data", array)
 
 
 def test_rows_keep_their_labels():
     df = pd.DataFrame(X, columns=NODES, index=["p", "q", "r", "s"])
-    assert pmrf.prepare(df, GRAPH).coords["row"] == ["p", "q", "r", "s"]
+    assert pmrf.fields.prepare(df, GRAPH).coords["row"] == ["p", "q", "r", "s"]
 
 
 ANSWERS = ["no", "yes", None, "no"]
@@ -92,7 +92,7 @@ def test_categories_that_only_float_reads_are_no_numbers():
 def test_infinite_answers_are_refused():
     table = pd.DataFrame(np.where(X == 2, np.inf, X), columns=NODES)
     with pytest.raises(ValueError, match="table: row 0 of 'c' is inf, but states are whole numbers"):
-        pmrf.prepare(table, GRAPH)
+        pmrf.fields.prepare(table, GRAPH)
 
 
 def test_ordered_categories_of_arrow_are_the_states_in_their_order():
@@ -103,26 +103,26 @@ def test_ordered_categories_of_arrow_are_the_states_in_their_order():
 
 def test_numbers_and_their_texts_are_the_same_name():
     df = pd.DataFrame(X, columns=["3", "1", "2"])
-    array = pmrf.prepare(df, PairwiseGraph([1, 2, 3], [(1, 2)])).array
+    array = pmrf.fields.prepare(df, PairwiseGraph([1, 2, 3], [(1, 2)])).array
     np.testing.assert_array_equal(array, X[:, [1, 2, 0]])
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame(X), pl.DataFrame(X)])
 def test_numbered_columns_are_the_nodes_in_their_order(table):
-    np.testing.assert_array_equal(pmrf.prepare(table, GRAPH).array, X)
+    np.testing.assert_array_equal(pmrf.fields.prepare(table, GRAPH).array, X)
 
 
 def test_numbers_of_columns_may_be_nodes():
     graph = PairwiseGraph([2, 0, 1], [(2, 0)])
     with pytest.raises(ValueError, match=r"columns 0, 1, .*, or the nodes in another order"):
-        pmrf.prepare(pd.DataFrame(X), graph)
+        pmrf.fields.prepare(pd.DataFrame(X), graph)
     np.testing.assert_array_equal(
-        pmrf.prepare(pd.DataFrame(X), graph, columns=[2, 0, 1]).array, X[:, [2, 0, 1]]
+        pmrf.fields.prepare(pd.DataFrame(X), graph, columns=[2, 0, 1]).array, X[:, [2, 0, 1]]
     )
     with pytest.raises(ValueError, match="its rows are named like nodes: transpose it"):
-        pmrf.prepare(pd.DataFrame(X[:3], index=NODES), GRAPH)
+        pmrf.fields.prepare(pd.DataFrame(X[:3], index=NODES), GRAPH)
     with pytest.raises(ValueError, match="its rows are named like nodes: transpose it"):
-        pmrf.prepare(xr.DataArray(X[:3], dims=("node", "row"), coords={"node": NODES}), GRAPH)
+        pmrf.fields.prepare(xr.DataArray(X[:3], dims=("node", "row"), coords={"node": NODES}), GRAPH)
 
 
 def test_named_columns_among_others():
@@ -130,9 +130,9 @@ def test_named_columns_among_others():
     with pytest.raises(
         ValueError, match="table has no column 'a', which is a node of the graph, nor 2 o"
     ):
-        pmrf.prepare(df, GRAPH)
+        pmrf.fields.prepare(df, GRAPH)
     np.testing.assert_array_equal(
-        pmrf.prepare(df, GRAPH, columns=["w", "u", "y"]).array, X[:, [2, 0, 1]]
+        pmrf.fields.prepare(df, GRAPH, columns=["w", "u", "y"]).array, X[:, [2, 0, 1]]
     )
 
 
@@ -174,7 +174,7 @@ NAMED = pd.DataFrame(X, columns=NODES)
 )
 def test_tables_that_are_refused(table, options, message):
     with pytest.raises(ValueError, match=message):
-        pmrf.prepare(table, GRAPH, **options)
+        pmrf.fields.prepare(table, GRAPH, **options)
 
 
 def test_as_many_categories_as_states_are_needed():
@@ -186,7 +186,7 @@ def test_as_many_categories_as_states_are_needed():
 def test_arrays_have_no_names():
     assert read_answers(X, NODES, [(0, 1, 2)] * 3, "x") is None
     with pytest.raises(TypeError, match=r"must be a data frame.*not ndarray"):
-        pmrf.prepare(X, GRAPH)
+        pmrf.fields.prepare(X, GRAPH)
     with pytest.raises(ValueError, match=r"x is no table whose columns have names, so that columns="):
         read_answers(X, NODES, [(0, 1, 2)] * 3, "x", columns=NODES)
 
@@ -215,5 +215,5 @@ def test_codes_of_missing_values_are_refused():
     with pytest.raises(
         ValueError, match=r"table: column 'a' has the value -999 in 1 rows .* replace it"
     ):
-        pmrf.prepare(table, graph)
-    assert pmrf.prepare(table.mask(table == -999), graph).mask.sum() == 1
+        pmrf.fields.prepare(table, graph)
+    assert pmrf.fields.prepare(table.mask(table == -999), graph).mask.sum() == 1

@@ -44,7 +44,7 @@ def questions(source):
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if OWN not in path.parents)
 TABLES = {
-    "estimation/fit.py": 1,  # estimators, by their names
+    "estimation/point_estimates.py": 1,  # estimators, by their names
     "fields/families.py": 1,  # of kinds of fields
     "fields/methods.py": 3,  # ways to compute, by theirs
     "fields/pairwise.py": 1,

@@ -55,8 +55,8 @@ def test_tables_of_edges_and_nodes(items):
     assert items.graph == graph and items.kinds.labels[3] == tuple(models.LEVELS)
     same(items.edges, pmrf.summarize_edges(*of, graph=graph, model=items.model))
     same(items.nodes, pmrf.summarize_nodes(*of, graph=graph))
-    same(items.structures(3), pmrf.structure_probabilities(*of, n_structures=3))
-    same(items.complexity(), pmrf.complexity_probabilities(*of, model=items.model))
+    same(items.structures(3), pmrf.analysis.structure_probabilities(*of, n_structures=3))
+    same(items.complexity(), pmrf.analysis.complexity_probabilities(*of, model=items.model))
     found, classes = items.evidence(), pmrf.edge_evidence(*of, model=items.model)
     assert found["evidence"].tolist() == classes.values.tolist()
     factors = pmrf.edge_inclusion(*of, model=items.model)["bayes_factor"]
@@ -74,7 +74,7 @@ def test_prior_number_of_edges_with_tables(mixed):
         assert share == pytest.approx((counts == k).mean(), abs=0.08)
     strength = pmrf.edge_inclusion(mixed.by_edge, "weight", model=mixed.model)
     np.testing.assert_array_equal(strength["bayes_factor"], mixed.evidence()["bayes_factor"])
-    pmrf.plot_complexity(mixed.by_edge, "weight", model=mixed.model)
+    pmrf.plots.plot_complexity(mixed.by_edge, "weight", model=mixed.model)
 
 
 @pytest.mark.filterwarnings("ignore:.*effective draws remain:UserWarning")
@@ -99,11 +99,11 @@ def test_rows(items, mixed):
 
 def test_check_compares_data_with_predictive_draws(items):
     found = items.check(n_draws=20, random_seed=5)
-    observed = pmrf.edge_agreement(items.idata, "x", graph=items.graph, group="observed_data")
+    observed = pmrf.analysis.edge_agreement(items.idata, "x", graph=items.graph, group="observed_data")
     np.testing.assert_array_equal(found["observed"], observed)
     tree = items.replicated(20, 5)
     assert tree["posterior_predictive"].sizes["draw"] == 10
-    shares = pmrf.edge_agreement(tree, "x", graph=items.graph)
+    shares = pmrf.analysis.edge_agreement(tree, "x", graph=items.graph)
     np.testing.assert_allclose(found["mean"], shares.mean(("chain", "draw")))
     outside = (found["observed"] < found["low"]) | (found["observed"] > found["high"])
     assert found["missed"].tolist() == outside.tolist()
@@ -151,7 +151,7 @@ def test_tables_of_parameters(mixed):
     assert mixed.evidence().loc[mixed.edges.index, "bayes_factor"].tolist() == (
         mixed.edges["bayes_factor"].tolist()
     )
-    observed = pmrf.edge_correlation(
+    observed = pmrf.analysis.edge_correlation(
         mixed.idata, "x", graph=mixed.graph, kinds=kinds, group="observed_data"
     )
     np.testing.assert_array_equal(mixed.check(n_draws=4)["observed"], observed)

@@ -205,5 +205,5 @@ def _unit(graph):
 
 
 def _blocks(graph):
-    blocks = pmrf.table_sizes(graph, 3)
+    blocks = pmrf.fields.table_sizes(graph, 3)
     return pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=blocks)

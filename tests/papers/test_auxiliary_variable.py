@@ -154,7 +154,7 @@ def test_restart_walks_from_the_tied_estimate():
     step.setup_chain(np.random.default_rng(1), 0, 1)
     point, _ = step.step({"theta": np.array([0.7, 0.7, 0.3, 0.3, 0.6])})
     _, groups = np.unique(point["theta"], return_inverse=True)
-    exact = pmrf.fit(x, GRAPH, method="exact", groups=groups)
+    exact = pmrf.estimation.fit(x, GRAPH, method="exact", groups=groups)
     # a Newton step from the free estimate and simulations of 500 rows: the error of an estimate from as many
     eta, error = special.logit(exact.parameter), exact.standard_error
     assert np.all(np.abs(special.logit(point["theta"]) - eta) < error)
@@ -166,7 +166,7 @@ def test_estimates_do_not_depend_on_the_chain():
     with model:
         steps = [AuxiliaryVariableMH([model["theta"]], rng=seed) for seed in (1, 2)]
     np.testing.assert_array_equal(steps[0]._estimate, steps[1]._estimate)
-    exact = pmrf.fit(agreement_data(200, seed=1), GRAPH, method="exact")
+    exact = pmrf.estimation.fit(agreement_data(200, seed=1), GRAPH, method="exact")
     # a fixed seed: off by 0.024 at most over 12 data sets, where standard errors of the estimate are 0.2
     np.testing.assert_allclose(steps[0]._estimate, exact.eta, atol=0.05)
     labels, base = np.array([0, 0, 1, 1, 2]), steps[0]._prior.read(model.initial_point())

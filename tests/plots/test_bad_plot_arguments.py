@@ -11,6 +11,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import as_graph
+from tests.public import NAMES
 
 GRAPH = as_graph(nx.Graph([("a", "b"), ("b", "c"), ("a", "c")]))
 X = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
@@ -67,7 +68,7 @@ def test_networks(tree, plot, options, error, message):
         plot(tree, "theta", graph=GRAPH, **options)
 
 
-PLOTS = [getattr(pmrf, name) for name in pmrf.__all__ if name.startswith("plot_")]
+PLOTS = [value for name, value in NAMES.items() if ".plot_" in name]
 PLOTS = [plot for plot in PLOTS if "dt" in inspect.signature(plot).parameters]
 
 
@@ -129,7 +130,7 @@ def test_names_and_empty_results(tree, read):
 
 def test_predictive_checks(tree, rng):
     for plot in (lambda t, **k: pmrf.plot_ppc_edges(t, "x", graph=GRAPH, **k),
-                 lambda t, **k: pmrf.plot_ppc_magnetisation(t, "x", **k)):  # fmt: skip
+                 lambda t, **k: pmrf.plots.plot_ppc_magnetisation(t, "x", **k)):  # fmt: skip
         with pytest.raises(
             ValueError, match="x of the observed_data group is without 'chain' and 'draw'"
         ):
@@ -139,7 +140,7 @@ def test_predictive_checks(tree, rng):
         ):
             plot(tree.isel(draw=0))
     with pytest.raises(ValueError, match="x: its labels are the nodes of the graph in another order"):
-        pmrf.edge_agreement(tree, "x", graph=nx.Graph([("c", "b"), ("b", "a")]))
+        pmrf.analysis.edge_agreement(tree, "x", graph=nx.Graph([("c", "b"), ("b", "a")]))
     other = az.from_dict(
         {
             "posterior_predictive": {"x": rng.integers(0, 2, (2, 5, 4, 3))},
@@ -147,12 +148,12 @@ def test_predictive_checks(tree, rng):
         }
     )
     with pytest.raises(ValueError, match="x has 3 nodes in the posterior_predictive group and 2 in obs"):
-        pmrf.plot_ppc_magnetisation(other, "x")
+        pmrf.plots.plot_ppc_magnetisation(other, "x")
     with pytest.raises(
         ValueError, match=r"no group 'observed_data'.*pass the result of a model with `obs"
     ):
         del other["observed_data"]
-        pmrf.plot_ppc_magnetisation(other, "x")
+        pmrf.plots.plot_ppc_magnetisation(other, "x")
 
 
 @pytest.mark.parametrize(
@@ -234,23 +235,23 @@ def test_backends(tree):
 def test_scores(options, error, message):
     valid = {"x": X, "graph": GRAPH, "parameters": [0.5] * 3}
     with pytest.raises(error, match=message):
-        pmrf.log_pseudo_likelihood(**(valid | options))
+        pmrf.analysis.log_pseudo_likelihood(**(valid | options))
     with pytest.raises(error, match=message):
-        pmrf.conditional_log_likelihood(**(valid | options), group_of_nodes=["a"])
+        pmrf.analysis.conditional_log_likelihood(**(valid | options), group_of_nodes=["a"])
 
 
 def test_groupings_and_predictions(rng):
     with pytest.raises(ValueError, match="a must be a rectangular array of group labels"):
-        pmrf.variation_of_information([[0], [1, 2]], [0, 1])
+        pmrf.analysis.variation_of_information([[0], [1, 2]], [0, 1])
     with pytest.raises(ValueError, match="b has masked labels"):
-        pmrf.variation_of_information([0, 1], np.ma.masked_array([0, 1], mask=[0, 1]))
+        pmrf.analysis.variation_of_information([0, 1], np.ma.masked_array([0, 1], mask=[0, 1]))
     with pytest.raises(TypeError, match=r"rng must be .*, not 3; use numpy\.random\.default_rng"):
-        pmrf.vi_difference([[0, 1, 1]], [0, 1, 1], rng=3)
+        pmrf.analysis.vi_difference([[0, 1, 1]], [0, 1, 1], rng=3)
     undefined = xr.DataArray(np.full((2, 3), np.nan), dims=("chain", "draw"))
     with pytest.raises(ValueError, match="log_likelihood has entries that are not numbers"):
         pmrf.log_predictive(undefined)
     with pytest.raises(ValueError, match=r"group_of_nodes names \['a'\], which is not a node"):
-        pmrf.conditional_log_likelihood(X, GRAPH, [0.5] * 3, [["a"]])
+        pmrf.analysis.conditional_log_likelihood(X, GRAPH, [0.5] * 3, [["a"]])
 
 
 @pytest.mark.parametrize("session", [0, 3, True, "1", 1.0, [1]])

@@ -29,7 +29,7 @@ def model():
 
 
 def test_every_edge_is_in_the_network_of_its_class(tree):
-    pc = pmrf.plot_evidence(tree, "theta", graph=GRAPH, model=model())
+    pc = pmrf.plots.plot_evidence(tree, "theta", graph=GRAPH, model=model())
     for name, count in (("for", 2), ("undecided", 1), ("against", 3)):
         lines = pc.get_viz("edges", name)
         assert len(lines.get_segments()) == count
@@ -41,7 +41,7 @@ def test_every_edge_is_in_the_network_of_its_class(tree):
         [text.get_position() for text in pc.get_target(name, {}).texts] for name in ("for", "against")
     ]
     assert places[0] == places[1]
-    wide = pmrf.plot_evidence(tree, "theta", graph=GRAPH, model=model(), bounds=(1e-4, 1e4))
+    wide = pmrf.plots.plot_evidence(tree, "theta", graph=GRAPH, model=model(), bounds=(1e-4, 1e4))
     assert len(wide.get_viz("edges", "undecided").get_segments()) == 6
 
 
@@ -50,7 +50,7 @@ def test_arrows_have_heads_and_colours_of_their_class(rng, tmp_path):
     w = np.zeros((2, 300, 4))
     w[..., 2], w[..., 1] = 1.0, np.where(rng.random((2, 300)) < 0.5, -0.2, 0.0)
     tree = as_posterior(w, graph.edge_labels)
-    pc = pmrf.plot_evidence(tree, "theta", graph=graph, prior_inclusion=0.5)
+    pc = pmrf.plots.plot_evidence(tree, "theta", graph=graph, prior_inclusion=0.5)
     pc.savefig(tmp_path / "arrows.png")
     for name, count in (("for", 1), ("undecided", 1), ("against", 2)):
         arrows = pc.get_viz("edges", name)
@@ -60,7 +60,7 @@ def test_arrows_have_heads_and_colours_of_their_class(rng, tmp_path):
 
 def test_places_colours_and_visuals_are_given(tree):
     pos = {node: (k, k % 2) for k, node in enumerate("abcd")}
-    pc = pmrf.plot_evidence(
+    pc = pmrf.plots.plot_evidence(
         tree, "theta", graph=GRAPH, prior_inclusion=0.5, pos=pos,
         node_category=dict(zip("abcd", "xxyy", strict=True)),
         visuals={"edges": {"linewidths": 3.0}, "title": False},
@@ -68,28 +68,30 @@ def test_places_colours_and_visuals_are_given(tree):
     assert set(pc.get_viz("edges", "for").get_linewidths()) == {3.0}
     assert pc.get_target("for", {}).get_title() == ""
     with pytest.raises(ValueError, match="visuals has the key 'edge_legend'"):
-        pmrf.plot_evidence(tree, "theta", graph=GRAPH, prior_inclusion=0.5, visuals={"edge_legend": {}})
+        pmrf.plots.plot_evidence(
+            tree, "theta", graph=GRAPH, prior_inclusion=0.5, visuals={"edge_legend": {}}
+        )
     with pytest.raises(ValueError, match="prior probability of theta is not known"):
-        pmrf.plot_evidence(tree, "theta", graph=GRAPH)
+        pmrf.plots.plot_evidence(tree, "theta", graph=GRAPH)
 
 
 def test_bars_are_the_probabilities_of_the_number_of_edges(tree):
-    pc = pmrf.plot_complexity(tree, "theta", model=model())
-    table = pmrf.complexity_probabilities(tree, "theta", model=model())
+    pc = pmrf.plots.plot_complexity(tree, "theta", model=model())
+    table = pmrf.analysis.complexity_probabilities(tree, "theta", model=model())
     bars = pc.get_viz("posterior", "theta")
     np.testing.assert_allclose([bar.get_height() for bar in bars], table["probability"])
     line = pc.get_viz("prior", "theta")
     np.testing.assert_allclose(line.get_ydata(), table["prior"])
     assert pc.get_target("theta", {}).get_xlabel() == "number of edges of theta"
-    alone = pmrf.plot_complexity(tree, "theta", visuals={"errors": False})
+    alone = pmrf.plots.plot_complexity(tree, "theta", visuals={"errors": False})
     assert {"prior", "errors"}.isdisjoint(alone.viz.children)
     with pytest.raises(ValueError, match="backend"):
-        pmrf.plot_complexity(tree, "theta", backend="bokeh")
+        pmrf.plots.plot_complexity(tree, "theta", backend="bokeh")
 
 
 def test_lines_count_the_edges_of_each_class_under_each_prior(tree):
     options = {"model": model(), "prior_inclusion": [0.3, 0.5, 0.7], "slab_scale": [0.5, 1.0]}
-    pc = pmrf.plot_prior_sensitivity(tree, "theta", **options)
+    pc = pmrf.plots.plot_prior_sensitivity(tree, "theta", **options)
     factor = pmrf.prior_sensitivity(tree, "theta", **options).bayes_factor
     for scale in (0.5, 1.0):
         lines = pc.get_viz("lines", "theta", {"slab_scale": scale})
@@ -99,18 +101,18 @@ def test_lines_count_the_edges_of_each_class_under_each_prior(tree):
             np.testing.assert_allclose(line.get_ydata(), count.sel(slab_scale=scale))
             assert line.get_xdata().tolist() == [0.3, 0.5, 0.7]
     with pytest.raises(ValueError, match="bounds"):
-        pmrf.plot_prior_sensitivity(tree, "theta", bounds=(2, 3), **options)
+        pmrf.plots.plot_prior_sensitivity(tree, "theta", bounds=(2, 3), **options)
 
 
 def test_lines_end_where_too_few_draws_remain(tree):
     options = {"model": model(), "prior_inclusion": [1e-6, 0.5], "slab_scale": [4.0]}
     with pytest.warns(UserWarning, match="fewer than 100 effective draws"):
-        pc = pmrf.plot_prior_sensitivity(tree.sel(draw=slice(60)), "theta", **options)
+        pc = pmrf.plots.plot_prior_sensitivity(tree.sel(draw=slice(60)), "theta", **options)
     assert [text.get_text() for text in pc.get_target("theta", {"slab_scale": 4.0}).texts] == [
         "too few draws"
     ]
     with pytest.warns(UserWarning, match="fewer than 100 effective draws"):
         few = tree.sel(draw=slice(79))  # of 160 draws, half have the least number of edges
-        pc = pmrf.plot_prior_sensitivity(few, "theta", **options | {"slab_scale": [1.0]})
+        pc = pmrf.plots.plot_prior_sensitivity(few, "theta", **options | {"slab_scale": [1.0]})
     line = pc.get_viz("lines", "theta", {"slab_scale": 1.0}).values.ravel()[0]
     assert np.isnan(line.get_ydata()).tolist() == [True, False]

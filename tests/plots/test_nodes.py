@@ -10,8 +10,8 @@ from tests.analysis.posteriors import as_posterior
 
 def test_panels_share_the_order_of_the_first_measure(rng):
     tree = posterior(drawn(rng))
-    pc = pmrf.plot_nodes(tree, "theta", graph=GRAPH, communities=COMMUNITIES, ci_prob=0.5)
-    found = pmrf.node_measures(tree, "theta", graph=GRAPH, communities=COMMUNITIES)
+    pc = pmrf.plots.plot_nodes(tree, "theta", graph=GRAPH, communities=COMMUNITIES, ci_prob=0.5)
+    found = pmrf.analysis.node_measures(tree, "theta", graph=GRAPH, communities=COMMUNITIES)
     order = np.argsort(found.strength.mean(("chain", "draw")).values, kind="stable")
     for name, values in found.data_vars.items():
         line = pc.get_viz("points", name)
@@ -25,7 +25,7 @@ def test_panels_share_the_order_of_the_first_measure(rng):
 
 def test_visuals_and_errors(rng):
     tree = posterior(drawn(rng))
-    pc = pmrf.plot_nodes(
+    pc = pmrf.plots.plot_nodes(
         tree,
         "theta",
         graph=GRAPH,
@@ -35,10 +35,10 @@ def test_visuals_and_errors(rng):
     assert "intervals" not in pc.viz.children
     assert pc.get_viz("points", "strength").get_markersize() == 9
     with pytest.raises(ValueError, match="visuals has the key 'bars'"):
-        pmrf.plot_nodes(tree, "theta", graph=GRAPH, visuals={"bars": {}})
+        pmrf.plots.plot_nodes(tree, "theta", graph=GRAPH, visuals={"bars": {}})
     with pytest.raises(ValueError, match="backend"):
-        pmrf.plot_nodes(tree, "theta", graph=GRAPH, backend="bokeh")
+        pmrf.plots.plot_nodes(tree, "theta", graph=GRAPH, backend="bokeh")
     graph = pmrf.graphs.chain(61)
     w = np.zeros((1, 5, 60))
     with pytest.raises(ValueError, match="61 nodes, more than the 60"):
-        pmrf.plot_nodes(as_posterior(w), "theta", graph=graph, measures=["strength"])
+        pmrf.plots.plot_nodes(as_posterior(w), "theta", graph=graph, measures=["strength"])

@@ -73,7 +73,7 @@ def test_results_are_those_of_all_draws(monkeypatch):
         frames = [
             pmrf.summarize_edges(idata, "w", graph=GRAPH, model=given) for idata in (found, expected)
         ]
-        densities = [pmrf.edge_density(idata, "w") for idata in (found, expected)]
+        densities = [pmrf.analysis.edge_density(idata, "w") for idata in (found, expected)]
     tables.append(pmrf.edge_inclusion(expected, "w", model=given))
     frames.append(pmrf.summarize_edges(expected, "w", graph=GRAPH, model=given))
     for table, frame in zip(tables[1:], frames[1:], strict=True):
@@ -99,6 +99,16 @@ def test_a_run_goes_on_and_is_judged(tmp_path):
     assert few.posterior["w"].shape == (2, 120, 3)
     assert float(az.rhat(few.posterior["w"]).max()) < 1.2
     assert present_edges.some_entries(pm.sample(model=given, **OPTIONS)).posterior["w"].shape[-1] == 6
+
+
+@pytest.mark.usefixtures("many")
+def test_nothing_but_edges():
+    with pm.Model() as given:
+        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 1), shape=6)
+        x = boltzmann_data(80, seed=1)
+        pmrf.BoltzmannMachine("x", w, np.zeros(4), graph=GRAPH, observed=x)
+    found, expected = pmrf.sample(model=given, **OPTIONS), pm.sample(model=given, **OPTIONS)
+    xr.testing.assert_equal(found.posterior.to_dataset().load(), expected.posterior.to_dataset())
 
 
 def test_vectors_with_few_edges_are_arrays():

@@ -10,6 +10,9 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
+from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
 from tests.steps.auxiliary import models as exchange
 from tests.steps.edges import arrow_models as arrows
 from tests.steps.edges import block_models as blocks
@@ -63,62 +66,62 @@ QUICK = {"n_value_steps": 10, "sigma": 0.1}
 FAST = {"step_size": 0.1}  # within 10 steps from the start of the tests
 EDGES, THETA = ("w", "b"), ("theta",)
 CASES = {
-    "exact groups": Case(pmrf.ExactGibbs, agreement("exact"), THETA),
-    "pseudo groups": Case(pmrf.PseudoGibbs, agreement("pseudo"), THETA),
-    "groups of arrows": Case(pmrf.ConditionalGibbs, arrows.small_groups, THETA),
-    "Monte Carlo groups": Case(pmrf.MonteCarloGibbs, agreement("monte-carlo"), THETA),
-    "particle groups": Case(pmrf.ParticleRatioGibbs, agreement("particles"), THETA),
-    "stripped beta": Case(pmrf.StrippedBetaGibbs, agreement("particles"), THETA),
+    "exact groups": Case(pmrf.steps.ExactGibbs, agreement("exact"), THETA),
+    "pseudo groups": Case(pmrf.steps.PseudoGibbs, agreement("pseudo"), THETA),
+    "groups of arrows": Case(pmrf.steps.ConditionalGibbs, arrows.small_groups, THETA),
+    "Monte Carlo groups": Case(pmrf.steps.MonteCarloGibbs, agreement("monte-carlo"), THETA),
+    "particle groups": Case(pmrf.steps.ParticleRatioGibbs, agreement("particles"), THETA),
+    "stripped beta": Case(pmrf.papers.StrippedBetaGibbs, agreement("particles"), THETA),
     "moller": Case(AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}),
     "simulated auxiliary": Case(
         AuxiliaryVariableMH, agreement("auto"), THETA, {"draws": "gibbs", **QUICK}
     ),
-    "exact edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
-    "pseudo edges": Case(pmrf.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
-    "tables of edges": Case(pmrf.EdgeGibbs, blocks.small_model, EDGES),
-    "arrows": Case(pmrf.EdgeGibbs, arrows.small_model, EDGES),
-    "particle edges": Case(pmrf.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
+    "exact edges": Case(pmrf.steps.EdgeGibbs, functools.partial(edges.edge_model, "exact"), EDGES),
+    "pseudo edges": Case(pmrf.steps.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
+    "tables of edges": Case(pmrf.steps.EdgeGibbs, blocks.small_model, EDGES),
+    "arrows": Case(pmrf.steps.EdgeGibbs, arrows.small_model, EDGES),
+    "particle edges": Case(pmrf.steps.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
     "particle edges of many states": Case(
-        pmrf.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
+        pmrf.steps.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
     ),
-    "exact jumps": Case(pmrf.ReversibleJump, edge_model("exact"), ("w",), {}, START),
+    "exact jumps": Case(pmrf.papers.ReversibleJump, edge_model("exact"), ("w",), {}, START),
     "particle jumps": Case(
-        pmrf.ReversibleJump,
+        pmrf.papers.ReversibleJump,
         edge_model("particles"),
         ("w",),
         {"width": 0.5},  # that of the paper is seldom jumped from
         START,
         beside=particle_langevin,
     ),
-    "exact Langevin": Case(pmrf.PersistentLangevin, edge_model("exact"), EDGES, FAST, START),
-    "particle Langevin": Case(pmrf.PersistentLangevin, edge_model("particles"), EDGES, FAST, START),
-    "exact exchange": Case(pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
+    "exact Langevin": Case(pmrf.papers.PersistentLangevin, edge_model("exact"), EDGES, FAST, START),
+    "particle Langevin": Case(
+        pmrf.papers.PersistentLangevin, edge_model("particles"), EDGES, FAST, START
+    ),
+    "exact exchange": Case(pmrf.steps.Exchange, exchange.regression, ("b0", "b1"), {"draws": "exact"}),
     "simulated exchange": Case(
-        pmrf.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}
+        pmrf.steps.Exchange, exchange.regression, ("b0", "b1"), {"draws": "gibbs", "n_sweeps": 3}
     ),
     "exchange of groups": Case(
-        pmrf.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
+        pmrf.steps.Exchange, functools.partial(exchange.groups, n_groups=2), ("J", "field")
     ),
-    "latent field at once": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",)),
-    "latent field by trees": Case(pmrf.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
-    "cells of series": Case(pmrf.SeriesGibbs, series.small_model, ("x_unobserved",)),
-    "Gaussian edges": Case(pmrf.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
+    "latent field at once": Case(pmrf.steps.TreeGibbs, latent.hidden_potts, ("x",)),
+    "latent field by trees": Case(pmrf.steps.TreeGibbs, latent.hidden_potts, ("x",), {"n_sweeps": 1}),
+    "cells of series": Case(SeriesGibbs, series.small_model, ("x_unobserved",)),
+    "Gaussian edges": Case(pmrf.steps.EdgeGibbs, gaussian.small_model, ("w", "diagonal")),
     "Gaussian cells": Case(
-        pmrf.GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
+        GaussianGibbs, functools.partial(gaussian.small_model, gaps=True), ("x_unobserved",)
     ),
-    "mixed edges": Case(pmrf.EdgeGibbs, mixed.small_model, ("w", "bias", "diagonal")),
+    "mixed edges": Case(pmrf.steps.EdgeGibbs, mixed.small_model, ("w", "bias", "diagonal")),
     "mixed pseudo edges": Case(
-        pmrf.EdgeGibbs, functools.partial(mixed.small_model, "pseudo"), ("w", "bias", "diagonal")
+        pmrf.steps.EdgeGibbs, functools.partial(mixed.small_model, "pseudo"), ("w", "bias", "diagonal")
     ),
-    "mixed cells": Case(
-        pmrf.MixedGibbs, functools.partial(mixed.small_model, gaps=True), ("x_unobserved",)
-    ),
+    "mixed cells": Case(MixedGibbs, functools.partial(mixed.small_model, gaps=True), ("x_unobserved",)),
     "communities": Case(
-        pmrf.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
+        pmrf.steps.CommunityGibbs, communities.community_model, ("z", "p_within", "p_between")
     ),
-    "concentration": Case(pmrf.ConjugateConcentration, conjugate.group_model, ("alpha",)),
-    "means": Case(pmrf.ConjugateMeans, gaussian.small_model, ("mean",)),
-    "hyperparameters": Case(pmrf.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
+    "concentration": Case(pmrf.steps.ConjugateConcentration, conjugate.group_model, ("alpha",)),
+    "means": Case(pmrf.steps.ConjugateMeans, gaussian.small_model, ("mean",)),
+    "hyperparameters": Case(pmrf.steps.ConjugateHyperparameters, hyperparameters, ("p", "tau")),
 }
 
 

@@ -70,7 +70,7 @@ def nominal(likelihood):
 
 
 def mixed(likelihood):
-    kinds = pmrf.ColumnKinds(
+    kinds = pmrf.fields.ColumnKinds(
         tuple("abcd"), ("ordinal", "continuous", "nominal", "continuous"), (2, 0, 3, 0)
     )
     graph = pmrf.graphs.complete(kinds.names)

@@ -59,10 +59,9 @@ class Pseudo(Likelihood):
     invariant: ClassVar[str] = OF_PSEUDO
     no_probability: ClassVar[str] = (
         "log pseudo-likelihoods only, which are not to be compared with log probabilities "
-        "(log_pseudo_likelihood gives them)"
+        "(pymc_mrf.analysis.log_pseudo_likelihood gives them)"
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
-    example: ClassVar[str] = "weight=1"
     edges: ClassVar[Any] = PseudoEdges
     groups: ClassVar[Any] = PseudoLikelihood
     is_pseudo: ClassVar[bool] = True

@@ -12,8 +12,8 @@ POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAn
 """Priors whose values coincide with positive probability: a random walk would never find them."""
 REMEDIES: dict[type, str] = {
     DirichletProcessRV: "give that field no other random parameters, so that the step for {0} takes it",
-    SpikeAndSlabRV: "pass {0} and the other random parameters of that field to one pymc_mrf.EdgeGibbs, which "
-    "a frozen model does not find by itself",
+    SpikeAndSlabRV: "pass {0} and the other random parameters of that field to one pymc_mrf.steps.EdgeGibbs, "
+    "which a frozen model does not find by itself",
 }
 
 

@@ -71,7 +71,7 @@ class EdgeStep(MRFStep):
                 "other statistics"
             )
         if what:
-            remedy = "use pymc_mrf.EdgeGibbs"
+            remedy = "use pymc_mrf.steps.EdgeGibbs"
             if serves:
                 left = self._possible(lambda kind: issubclass(kind, serves))
                 own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"

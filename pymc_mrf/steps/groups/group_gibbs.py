@@ -85,7 +85,7 @@ class GroupGibbs(MRFStep):
             names = ", ".join(field.name for field in self._fields)
             raise ValueError(
                 f"{type(self).__name__} samples the edge parameters of one field, all in its order, but "
-                f"{self._name} feeds {names}; use ExactGibbs or ParticleRatioGibbs"
+                f"{self._name} feeds {names}; use pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs"
             )
         return field
 
@@ -145,8 +145,8 @@ class GroupGibbs(MRFStep):
             return []
         return [
             f"{self._name} never changed in {self.count.n_draws} draws: {type(self).__name__} accepted no "
-            "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let ExactGibbs or "
-            "ParticleRatioGibbs sample it"
+            "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let "
+            "pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs sample it"
         ]
 
     @abstractmethod

@@ -196,7 +196,8 @@ class ParticleRatioGibbs(EngineGibbs):
                 name = model.values_to_rvs[value].name
                 raise ValueError(
                     f'under likelihood="particles" ParticleRatioGibbs moves the variables behind the node '
-                    f"parameters itself: pass {name} too, as in ParticleRatioGibbs([{rv.name}, {name}])"
+                    f"parameters itself: pass {name} too, as in "
+                    f"pymc_mrf.steps.ParticleRatioGibbs([{rv.name}, {name}])"
                 )
         for value in self._node_values:
             if value not in behind:

@@ -53,7 +53,7 @@ def refuse_order(name: str, values: list[str]) -> None:
     raise ValueError(
         f"PyMC starts {', '.join(values)} at infinity, as the transform `ordered` does with equal numbers, "
         "and the step that moves it cannot leave that. TreeGibbs starts it at a fit to the data if it comes "
-        f"first: pm.sample(step=pymc_mrf.TreeGibbs([{name}])); or give the variable an initval, of "
+        f"first: pm.sample(step=pymc_mrf.steps.TreeGibbs([{name}])); or give the variable an initval, of "
         "increasing numbers"
     )
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.checks import flag, warn_user, whole_number
-from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
@@ -194,8 +193,8 @@ class TreeGibbs(MRFStep):
         self._wants_clusters = None if clusters is None else flag(clusters, "clusters")
         node = field_node(rv)
         if node is None or not isinstance(node.op, UndirectedFieldRV):
-            what = "none" if node is None else "one in time: use pymc_mrf.SeriesGibbs"
-            if node is not None and not isinstance(node.op, DiscreteFieldRV):
+            what = "none"
+            if node is not None:
                 what = f"a {node.op.family.title}: leave the choice of the step to pm.sample()"
             raise TypeError(
                 f"TreeGibbs samples latent fields such as pymc_mrf.Ising, but {rv.name} is {what}"

@@ -135,7 +135,7 @@ def test_limits_of_the_cone(case):
 @pytest.mark.ordinary("exact-1", "exact-2", "exact-4")
 def test_moves_stay_in_the_cone(kind, n):
     """Of four measurements under a wide prior, after every sweep and joint move of chains from many seeds."""
-    kinds = pmrf.ColumnKinds(tuple("abcde"), ("nominal",) + ("continuous",) * 4, (3, 0, 0, 0, 0))
+    kinds = pmrf.fields.ColumnKinds(tuple("abcde"), ("nominal",) + ("continuous",) * 4, (3, 0, 0, 0, 0))
     graph = kinds.checked(pmrf.graphs.complete(kinds.names))
     x = np.random.default_rng(n).normal(size=(n, 5))
     x[:, 0] = np.arange(n) % 3
@@ -163,7 +163,7 @@ def test_moves_stay_in_the_cone(kind, n):
 
 def test_a_sample_without_a_pair_of_states():
     """What moves compare does not depend on the present edge, although the sample lacks what it favours."""
-    kinds = pmrf.ColumnKinds(tuple("aby"), ("ordinal", "ordinal", "continuous"), (5, 5, 0))
+    kinds = pmrf.fields.ColumnKinds(tuple("aby"), ("ordinal", "ordinal", "continuous"), (5, 5, 0))
     graph, rng = kinds.checked(pmrf.graphs.complete(kinds.names)), np.random.default_rng(0)
     shares = np.array([0.05, 0.2, 0.5, 0.2, 0.05])
 

@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.auxiliary.exchange import MEMORY
 from tests.reference import enumeration
 from tests.statistics import Z
@@ -99,8 +99,10 @@ def test_short_chains_of_a_latent_field_are_reported_where_they_are_short():
     model = near_criticality()
     said = {}
     for n_sweeps in (1, 20):
-        step = pmrf.Exchange([model["J"], model["h"]], model=model, draws="gibbs", n_sweeps=n_sweeps)
-        steps = [step, pmrf.TreeGibbs([model["x"]], model=model, n_sweeps=2)]
+        step = pmrf.steps.Exchange(
+            [model["J"], model["h"]], model=model, draws="gibbs", n_sweeps=n_sweeps
+        )
+        steps = [step, pmrf.steps.TreeGibbs([model["x"]], model=model, n_sweeps=2)]
         draws, stats = run_together(steps, model.initial_point(), 200, 300)
         said[n_sweeps] = stats[-1][0]["warning"]
         # that of the pseudo-likelihood counts for some steps, and is far too wide so near criticality

@@ -4,14 +4,12 @@ import networkx as nx
 import numpy as np
 import pymc as pm
 import pytest
-from pymc.step_methods.compound import BlockedStep
 
 import pymc_mrf as pmrf
+from pymc_mrf.steps.assign import STEPS
 
 CYCLE = nx.cycle_graph(3)
 X = np.array([[0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 1, 1]])
-PUBLIC = [getattr(pmrf, name) for name in pmrf.__all__]
-STEPS = [thing for thing in PUBLIC if isinstance(thing, type) and issubclass(thing, BlockedStep)]
 
 
 def grouped(observed=X):
@@ -49,7 +47,7 @@ def test_a_field_without_data():
     with pytest.raises(
         ValueError, match=r"x has no data: pass .* `observed`; .*pm\.sample_prior_predictive"
     ):
-        pmrf.ExactGibbs([model["theta"]], model=model)
+        pmrf.steps.ExactGibbs([model["theta"]], model=model)
 
 
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -57,13 +55,13 @@ def test_a_field_with_missing_cells():
     model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) == 4))
     words = r"but x has missing cells, which .*: leave .* pm\.sample\(\), or do without the 1 of 5 rows"
     with pytest.raises(ValueError, match=words):
-        pmrf.StrippedBetaGibbs([model["theta"]], model=model)
+        pmrf.papers.StrippedBetaGibbs([model["theta"]], model=model)
     model = grouped(np.ma.masked_array(X, mask=np.arange(15).reshape(5, 3) < 6))
     with pytest.raises(ValueError, match=r"has missing cells, .* do without the 2 of 5 rows"):
-        pmrf.AuxiliaryVariableMH([model["theta"]], model=model)
+        pmrf.papers.AuxiliaryVariableMH([model["theta"]], model=model)
 
 
-@pytest.mark.parametrize("step", [pmrf.ExactGibbs, pmrf.TreeGibbs])
+@pytest.mark.parametrize("step", [pmrf.steps.ExactGibbs, pmrf.steps.TreeGibbs])
 def test_several_variables(step):
     with pm.Model() as model:
         for name in "ab":
@@ -80,11 +78,15 @@ def test_several_variables(step):
     ("step", "options", "message"),
     [
         (
-            pmrf.StrippedBetaGibbs,
+            pmrf.papers.StrippedBetaGibbs,
             {"n_iterations": None},
             "n_iterations must be a positive integer, not None",
         ),
-        (pmrf.AuxiliaryVariableMH, {"sigma": True}, "sigma must be a finite number above 0, not True"),
+        (
+            pmrf.papers.AuxiliaryVariableMH,
+            {"sigma": True},
+            "sigma must be a finite number above 0, not True",
+        ),
     ],
 )
 def test_options(step, options, message):

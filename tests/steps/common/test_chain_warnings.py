@@ -41,7 +41,7 @@ def messages(caplog):
 
 def test_silence_where_nothing_is_wrong(messages):
     model = agreement_model(agreement_data(100, seed=1))
-    for step in (pmrf.ExactGibbs, pmrf.ParticleRatioGibbs):
+    for step in (pmrf.steps.ExactGibbs, pmrf.steps.ParticleRatioGibbs):
         assert messages(model, step) == []
 
 
@@ -50,7 +50,7 @@ def test_silence_where_nothing_is_wrong(messages):
 def test_too_few_particles_are_told_of_once_in_every_run(messages, cores):
     model = agreement_model(agreement_data(200, seed=1))
     for _ in range(2):
-        [text] = messages(model, pmrf.ParticleRatioGibbs, n_particles=20, chains=2, cores=cores)
+        [text] = messages(model, pmrf.steps.ParticleRatioGibbs, n_particles=20, chains=2, cores=cores)
         assert "The 20 particles of ParticleRatioGibbs are too few for theta" in text
         assert "above 0.5" in text
         assert int(text.split("n_particles=")[1].split()[0]) > 20
@@ -102,7 +102,7 @@ class Lagging(ParticleLikelihood):
 def test_particles_that_lag_behind(messages, monkeypatch):
     monkeypatch.setattr(module, "ParticleLikelihood", Lagging)
     model = agreement_model(agreement_data(200, seed=1))
-    [said] = messages(model, pmrf.ParticleRatioGibbs, n_sweeps=3)
+    [said] = messages(model, pmrf.steps.ParticleRatioGibbs, n_sweeps=3)
     assert "have not kept up with theta" in said
     assert "Try n_sweeps=12" in said
 
@@ -114,10 +114,10 @@ def test_a_step_that_never_moves(messages):
     model = agreement_model(x, alpha=1e-12)
     with model:
         model.set_initval(model["theta"], np.full(5, 0.6))
-    [said] = messages(model, pmrf.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2)
+    [said] = messages(model, pmrf.papers.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2)
     assert "theta never changed in 60 draws: AuxiliaryVariableMH accepted no proposal" in said
     assert "a smaller sigma" in said
-    assert messages(model, pmrf.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2, draws=30) == []
+    assert messages(model, pmrf.papers.AuxiliaryVariableMH, sigma=1e6, n_value_steps=2, draws=30) == []
 
 
 def test_warnings_beside_other_steps_stay_out_of_the_results():
@@ -127,7 +127,7 @@ def test_warnings_beside_other_steps_stay_out_of_the_results():
         x = agreement_data(200, seed=1)
         graph = pmrf.PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
         pmrf.AgreementMRF("x", theta, graph=graph, observed=x)
-        step = [pmrf.ParticleRatioGibbs([theta], n_particles=20), pm.NUTS([alpha])]
+        step = [pmrf.steps.ParticleRatioGibbs([theta], n_particles=20), pm.NUTS([alpha])]
         idata = pm.sample(
             20, tune=20, chains=1, cores=1, step=step, random_seed=1, progressbar=False, quiet=True
         )
@@ -144,7 +144,7 @@ def test_auxiliary_chains_that_are_too_short(eta, n_sweeps, short):
     with pm.Model() as model:
         pmrf.DirichletProcess("theta", 0.5, pm.Uniform.dist(0.1, 0.9), shape=graph.n_edges)
         pmrf.AgreementMRF("x", model["theta"], graph=graph, observed=x, likelihood="particles")
-        step = pmrf.AuxiliaryVariableMH(
+        step = pmrf.papers.AuxiliaryVariableMH(
             [model["theta"]], draws="gibbs", n_sweeps=n_sweeps, sigma=0.02, n_value_steps=20
         )
     said = []

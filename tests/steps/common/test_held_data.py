@@ -54,11 +54,11 @@ def factor_model():
 
 
 MAKERS = [
-    (edge_model, pmrf.EdgeGibbs),
-    (lambda: edge_model("exact"), pmrf.ReversibleJump),
-    (grouped_model, pmrf.ExactGibbs),
-    (regression, pmrf.Exchange),
-    (factor_model, pmrf.Exchange),
+    (edge_model, pmrf.steps.EdgeGibbs),
+    (lambda: edge_model("exact"), pmrf.papers.ReversibleJump),
+    (grouped_model, pmrf.steps.ExactGibbs),
+    (regression, pmrf.steps.Exchange),
+    (factor_model, pmrf.steps.Exchange),
 ]
 
 
@@ -87,12 +87,12 @@ def test_new_data_ask_for_a_new_step(build, kind):
 @pytest.mark.parametrize(
     ("build", "kind", "name", "value"),
     [
-        (edge_model, pmrf.EdgeGibbs, "p", 0.1),
-        (regression, pmrf.Exchange, "covariate", np.array([3.0, 2.0, 1.0])),
-        (picture, pmrf.TreeGibbs, "coupling", 0.1),
-        (picture, pmrf.TreeGibbs, "seen", np.array([2, 1, 0])),
-        (picture, pmrf.TreeGibbs, "scale", 2.0),
-        (picture, pmrf.TreeGibbs, "image", np.ones(3)),
+        (edge_model, pmrf.steps.EdgeGibbs, "p", 0.1),
+        (regression, pmrf.steps.Exchange, "covariate", np.array([3.0, 2.0, 1.0])),
+        (picture, pmrf.steps.TreeGibbs, "coupling", 0.1),
+        (picture, pmrf.steps.TreeGibbs, "seen", np.array([2, 1, 0])),
+        (picture, pmrf.steps.TreeGibbs, "scale", 2.0),
+        (picture, pmrf.steps.TreeGibbs, "image", np.ones(3)),
     ],
 )
 def test_other_data_that_the_step_has_read(build, kind, name, value):
@@ -111,7 +111,7 @@ def test_states_that_a_factor_graph_does_not_have():
     with pytest.raises(
         ValueError, match=r"value of node 0 of x in row 0 is 30\d, but its states are 0, 1"
     ):
-        pmrf.Exchange([model["a"]], model=model)
+        pmrf.steps.Exchange([model["a"]], model=model)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])

@@ -18,7 +18,7 @@ def test_slow_steps_are_told(slow, monkeypatch, caplog):
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
         b = pm.Normal("b", 0, 2, shape=3)
         pmrf.BoltzmannMachine("x", w, b, graph=pmrf.graphs.complete(3), observed=x)
-        pmrf.EdgeGibbs([w, b])
+        pmrf.steps.EdgeGibbs([w, b])
     told = "a step of EdgeGibbs for w, b takes some" in caplog.text
     assert told == (slow == 0.0)
     assert not told or "minutes for 1,000 draws of a chain" in caplog.text
@@ -32,7 +32,7 @@ def test_many_steps_are_told_together(monkeypatch, caplog):
     x = np.random.default_rng(0).integers(2, size=(90, 3))
     table = pd.DataFrame(x, columns=list("abc")).assign(site=np.repeat(["u", "v", "w"], 30))
     with pmrf.network_model(table, groups="site") as model:
-        pmrf.EdgeGibbs(model.free_RVs)
+        pmrf.steps.EdgeGibbs(model.free_RVs)
     assert "4 steps of EdgeGibbs, one for each vector, take some 0.08 seconds" in caplog.text
     assert "a step of EdgeGibbs" not in caplog.text
 
@@ -55,12 +55,12 @@ def test_steps_made_together_compile_once(monkeypatch):
     x = np.random.default_rng(0).integers(2, size=(90, 3))
     table = pd.DataFrame(x, columns=list("abc")).assign(site=np.repeat(["u", "v", "w"], 30))
     with pmrf.network_model(table, groups="site") as model:
-        together = pmrf.EdgeGibbs(model.free_RVs)
+        together = pmrf.steps.EdgeGibbs(model.free_RVs)
         parameters = [id(one) for one in made if not isinstance(one, list | str)]
         assert len(parameters) == len(set(parameters)) and made.count("start") == 1
         vectors = [rv for rv in model.free_RVs if rv.name.startswith("weight")]
         biases = [rv for rv in model.free_RVs if rv not in vectors]
-        apart = [pmrf.EdgeGibbs([vector, *biases]) for vector in vectors]
+        apart = [pmrf.steps.EdgeGibbs([vector, *biases]) for vector in vectors]
     assert made.count("start") > 1
     point = model.initial_point()
     for steps in (together.methods, apart):

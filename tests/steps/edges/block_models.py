@@ -21,7 +21,7 @@ def states(n, n_states, seed=1):
 
 def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=None, blocks=None):
     d, K = graph.n_nodes, max(n_states)
-    blocks = pmrf.table_sizes(graph, n_states) if blocks is None else blocks
+    blocks = pmrf.fields.table_sizes(graph, n_states) if blocks is None else blocks
     with pm.Model() as model:
         slab = pm.Normal.dist(0, 1) if slab is None else slab
         w = pmrf.SpikeAndSlab("w", p, slab, blocks=blocks)

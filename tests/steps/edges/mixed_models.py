@@ -7,7 +7,7 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 
-KINDS = pmrf.ColumnKinds(
+KINDS = pmrf.fields.ColumnKinds(
     ("a", "y", "n", "z"), ("ordinal", "continuous", "nominal", "continuous"), (2, 0, 3, 0)
 )
 GRAPH = pmrf.graphs.complete(KINDS.names)

@@ -213,7 +213,7 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Cauchy.dist(0, 1), shape=3)
         pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
-        step = pmrf.EdgeGibbs([w])
+        step = pmrf.steps.EdgeGibbs([w])
     engine = step._engine
     prior, b = step._prior.read(model.initial_point())
     paths = []

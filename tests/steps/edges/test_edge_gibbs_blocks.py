@@ -149,11 +149,11 @@ def refuse(match, n_states=3, graph=PAIR, **kwargs):
     with pytest.raises(ValueError, match=match):
         model = model_of(x, [n_states] * graph.n_nodes, graph, **kwargs)
         with model:
-            pmrf.EdgeGibbs([model["w"]])
+            pmrf.steps.EdgeGibbs([model["w"]])
 
 
 def test_blocks_that_are_not_those_of_the_edges():
-    refuse(r"w has blocks of 2, 2 entries.*blocks=pymc_mrf.table_sizes", blocks=[2, 2])
+    refuse(r"w has blocks of 2, 2 entries.*blocks=pymc_mrf.fields.table_sizes", blocks=[2, 2])
 
 
 def test_a_tabulated_slab():
@@ -170,7 +170,7 @@ def test_no_blocks():
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=4)
         pmrf.NominalMRF("x", w, graph=PAIR, n_states=3, observed=states(20, [3, 3]))
         with pytest.raises(ValueError, match="w has no blocks, but the edges of x have tables"):
-            pmrf.EdgeGibbs([model["w"]])
+            pmrf.steps.EdgeGibbs([model["w"]])
 
 
 def test_groups_with_tables_of_their_own():
@@ -190,7 +190,7 @@ def test_blocks_where_edges_have_one_weight():
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 1])
         pmrf.BoltzmannMachine("x", w, graph=TRIANGLE, observed=states(20, [2, 2, 2]))
         with pytest.raises(ValueError, match="w has blocks, but each edge of x has one weight"):
-            pmrf.EdgeGibbs([model["w"]])
+            pmrf.steps.EdgeGibbs([model["w"]])
 
 
 def test_a_dirichlet_process():

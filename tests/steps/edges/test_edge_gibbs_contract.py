@@ -153,7 +153,7 @@ def test_transforms_are_refused():
         b = pm.Normal("b", 0, 1, shape=3, transform=ordered, initval=np.arange(3.0))
         pmrf.BoltzmannMachine("x", w, b, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         with pytest.raises(ValueError, match=r"of all nodes, as it is or as .* b is not: leave it out"):
-            pmrf.EdgeGibbs([w, b])
+            pmrf.steps.EdgeGibbs([w, b])
         idata = pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, **SAMPLE)
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     assert "b" in model.named_vars
@@ -163,13 +163,13 @@ def test_biases_without_their_edges_go_to_another_step():
     """The user gives the edges to a step that leaves the biases alone."""
     model = edge_model("exact")
     with model:
-        edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
+        edges = [pmrf.papers.ReversibleJump([model["w"]]), pmrf.papers.PersistentLangevin([model["w"]])]
         idata = pm.sample(10, tune=10, step=edges, chains=1, cores=1, random_seed=1, **SAMPLE)
     assert {"reversible_jump_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     assert idata.posterior.w.dims == ("chain", "draw", "edge")
     model = edge_model("particles")
     with model:
-        edges = [pmrf.ReversibleJump([model["w"]]), pmrf.PersistentLangevin([model["w"]])]
+        edges = [pmrf.papers.ReversibleJump([model["w"]]), pmrf.papers.PersistentLangevin([model["w"]])]
         with pytest.raises(ValueError, match="b is left to no step that can move it"):
             pm.sample(10, tune=10, step=edges, chains=1, cores=1, **SAMPLE)
 

@@ -13,6 +13,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
 from tests.marks import slow
 from tests.reference.gaussian import fixed_diagonal_posterior, log_likelihood_of, precision
 from tests.reference.spike_and_slab import structure_posterior
@@ -264,13 +265,13 @@ def test_refusals():
         with pytest.raises(
             ValueError, match='ReversibleJump does not sample under likelihood="gaussian" of x'
         ):
-            pmrf.ReversibleJump([w])
+            pmrf.papers.ReversibleJump([w])
     with pm.Model():
         w = pm.Normal("w", 0, 0.1, shape=3)
         with pytest.raises(
             TypeError, match=r"GaussianGibbs samples the missing cells of a pymc_mrf\.GaussianMRF"
         ):
-            pmrf.GaussianGibbs([w])
+            GaussianGibbs([w])
         pmrf.DirichletProcess("g", 1.0, pm.Normal.dist(0, 0.1), shape=3)
         with pytest.raises(ValueError, match="g is a DirichletProcess: its samplers group parameters"):
             pmrf.GaussianMRF("x", pm.modelcontext(None)["g"], 1.0, graph=TRIANGLE, observed=x)
@@ -280,7 +281,7 @@ def test_refusals():
         with pytest.raises(
             ValueError, match="GaussianGibbs draws x_unobserved given the Gaussian field alone"
         ):
-            pmrf.GaussianGibbs([model["x_unobserved"]])
+            GaussianGibbs([model["x_unobserved"]])
 
 
 def test_a_start_outside_of_the_cone():

@@ -8,6 +8,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
 from tests.mixed_fields import reference_of
 from tests.reference.spike_and_slab import structure_posterior, structure_posterior_on_grid
 from tests.statistics import Z
@@ -34,7 +35,7 @@ def graph_of(kinds, edges):
 def case_of(name, n=None, seed=1):
     """Kinds, graph, rows of a field with weights of middling size, its biases (a, K) and diagonal (c,)."""
     what, n_states, edges, n_rows, n_nodes = CASES[name]
-    kinds = pmrf.ColumnKinds(tuple("abc"[: len(what)]), what, n_states)
+    kinds = pmrf.fields.ColumnKinds(tuple("abc"[: len(what)]), what, n_states)
     graph, rng = graph_of(kinds, edges), np.random.default_rng(seed)
     weight = rng.normal(0, 0.3, kinds.block_sizes(graph).sum())
     bias = rng.normal(0, 0.3, (len(kinds.answers), max(n_states)))
@@ -153,7 +154,7 @@ def test_two_rows_with_everything_random():
 @pytest.mark.slow
 def test_an_edge_that_cannot_be_absent():
     """Of four measurements in a ring, where one edge holds the precision positive definite."""
-    kinds = pmrf.ColumnKinds(tuple("abcd"), ("ordinal",) + ("continuous",) * 3, (2, 0, 0, 0))
+    kinds = pmrf.fields.ColumnKinds(tuple("abcd"), ("ordinal",) + ("continuous",) * 3, (2, 0, 0, 0))
     graph = pmrf.graphs.complete(kinds.names)
     labels = kinds.entry_labels(kinds.checked(graph))
     x = np.column_stack([[0, 1], np.random.default_rng(1).normal(size=(2, 3))])
@@ -288,7 +289,7 @@ def test_missing_cells():
     seen = np.where(gaps_of, np.nan, x)
     with model_of(kinds, graph, seen, bias, diagonal) as model:
         steps = pm.sampling.mcmc.assign_step_methods(model)[1]
-        assert {v.name for v in steps[pmrf.MixedGibbs]} == {"x_unobserved"}
+        assert {v.name for v in steps[MixedGibbs]} == {"x_unobserved"}
         idata = pm.sample(
             4000, tune=200, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
             compute_convergence_checks=False,

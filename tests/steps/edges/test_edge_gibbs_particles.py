@@ -157,7 +157,9 @@ def test_what_is_refused():
         for name in ("n_particles", "n_sweeps"):
             with pytest.raises(ValueError, match=f"{name} must be a positive integer, not 0"):
                 EdgeGibbs([model["w"], model["b"]], **{name: 0})
-        with pytest.raises(ValueError, match=r"pass b too, as in step=EdgeGibbs\(\[w, b\]\)"):
+        with pytest.raises(
+            ValueError, match=r"pass b too, as in step=pymc_mrf.steps.EdgeGibbs\(\[w, b\]\)"
+        ):
             EdgeGibbs([model["w"]])
     exact = edge_model(likelihood="exact")
     with exact, pytest.raises(ValueError, match='but x has likelihood="exact": leave it out'):

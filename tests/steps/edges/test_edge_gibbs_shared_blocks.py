@@ -25,7 +25,7 @@ CASES = {  # kinds, numbers of states, edges, nodes of the quadrature
 def groups_of(name):
     """Kinds, graph and reference of a case; rows, biases (a, K) and diagonal (c,) of two groups."""
     what, n_states, edges, n_nodes = CASES[name]
-    kinds = pmrf.ColumnKinds(tuple("abc"[: len(what)]), what, n_states)
+    kinds = pmrf.fields.ColumnKinds(tuple("abc"[: len(what)]), what, n_states)
     graph = pmrf.PairwiseGraph(kinds.names, [("abc"[u], "abc"[v]) for u, v in edges])
     rng = np.random.default_rng(5)
     groups = []
@@ -104,7 +104,7 @@ def test_sparse_differences_of_nominal_fields(likelihood):
 @pytest.mark.slow
 def test_three_groups_of_nominal_fields():
     """Every partition of the groups is visited as often as enumeration of all differences says."""
-    kinds = pmrf.ColumnKinds(("a", "b"), ("nominal", "nominal"), (3, 2))
+    kinds = pmrf.fields.ColumnKinds(("a", "b"), ("nominal", "nominal"), (3, 2))
     graph, reference = (
         pmrf.PairwiseGraph("ab", [("a", "b")]),
         MixedReference(kinds.kinds, (3, 2), [[0, 1]]),

@@ -51,7 +51,7 @@ def test_one_edge(name, likelihood, rng):
         pmrf.BoltzmannMachine(
             "x", w, np.zeros(2), graph=pmrf.graphs.complete(2), observed=x, likelihood=likelihood
         )
-        step = pmrf.EdgeGibbs(
+        step = pmrf.steps.EdgeGibbs(
             [w], rng=rng, **({"n_particles": 2000} if likelihood == "particles" else {})
         )
     values = slab.ppf((np.arange(20_000) + 0.5) / 20_000)
@@ -144,7 +144,7 @@ def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
         b = pm.Normal("b", 0.0, 5.0, shape=3)
         graph = pmrf.graphs.complete(3)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
-        step = pmrf.EdgeGibbs([w, b])
+        step = pmrf.steps.EdgeGibbs([w, b])
     prior, _ = step._prior.read(model.initial_point())
     weights, p = np.zeros(3), x.mean(axis=0)
     biases = np.log(p) - np.log1p(-p)

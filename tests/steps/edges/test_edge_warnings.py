@@ -193,7 +193,7 @@ def test_langevin_dynamics_that_hardly_move(likelihood):
     assert last_words(step, model, draws=40, w=START) == ""
     said = last_words(step, model)
     assert "w had no edges in 100 draws: PersistentLangevin neither adds nor removes any" in said
-    assert "Combine it with ReversibleJump([w])" in said
+    assert "Combine it with pymc_mrf.papers.ReversibleJump([w])" in said
     assert last_words(step, model, draws=40) == ""
 
 

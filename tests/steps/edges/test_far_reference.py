@@ -100,7 +100,7 @@ def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch
             w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
             b = pm.Normal("b", 0, 3, shape=4)
         pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="monte-carlo")
-        step = pmrf.MonteCarloGibbs([w]) if groups else pmrf.EdgeGibbs([w, b])
+        step = pmrf.steps.MonteCarloGibbs([w]) if groups else pmrf.steps.EdgeGibbs([w, b])
     found, message = warned(model, step)
     assert (found > FARTHEST) == (distance > 2.0)
     assert ("was simulated for other parameters" in message) == (distance > 2.0)
@@ -141,7 +141,7 @@ def test_refused_joint_moves_tell_of_the_place_that_is_kept(shared):
             pmrf.BoltzmannMachine(
                 f"x_{k}", w, b[k], graph=GRAPH, observed=rows, likelihood="monte-carlo"
             )
-        step = pmrf.EdgeGibbs([w, *b])
+        step = pmrf.steps.EdgeGibbs([w, *b])
     step.setup_chain(np.random.default_rng(1), 20, 20)
     point = model.initial_point()
     for _ in range(20):

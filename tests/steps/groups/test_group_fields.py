@@ -106,7 +106,7 @@ def test_particles_of_two_fields():
     """Near the exact posterior, within the tolerance of `ParticleRatioGibbs`."""
     model = shared("particles", *two_fields())
     with model:
-        step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
+        step = pmrf.steps.ParticleRatioGibbs([model["theta"]], n_particles=1000)
         idata = pm.sample(400, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
     theta, exact = idata.posterior["theta"].values, posterior_of_two_fields(False)
     error = np.array([float(az.mcse(theta[..., e])) for e in range(4)])

@@ -64,8 +64,8 @@ def test_random_biases_moved_by_the_particles():
             "x", w, bias * np.ones(3), graph=TRIANGLE, observed=x, likelihood="particles"
         )
         steps = [
-            pmrf.ParticleRatioGibbs([w, bias], n_particles=1000),
-            pmrf.TreeGibbs([model["x_unobserved"]]),
+            pmrf.steps.ParticleRatioGibbs([w, bias], n_particles=1000),
+            pmrf.steps.TreeGibbs([model["x_unobserved"]]),
         ]
         idata = pm.sample(250, tune=100, chains=2, cores=1, step=steps, random_seed=1, **OPTIONS)
     theta = special.expit(idata.posterior["w"].values)

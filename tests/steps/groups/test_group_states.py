@@ -77,7 +77,7 @@ def test_particles_are_near_the_posterior(kind):
     _, _, statistic, nodes = make(kind, TRIANGLE)
     model = model_of(kind, TRIANGLE, data(TRIANGLE, statistic, nodes), "particles")
     with model:
-        step = pmrf.ParticleRatioGibbs([model["theta"]], n_particles=1000)
+        step = pmrf.steps.ParticleRatioGibbs([model["theta"]], n_particles=1000)
         idata = pm.sample(400, tune=100, chains=2, cores=1, step=step, random_seed=1, **OPTIONS)
     theta = special.expit(idata.posterior["theta"].values)
     assert near(theta, exact_posterior(kind, TRIANGLE, False))
@@ -139,10 +139,18 @@ def test_questionnaire_by_default():
 @pytest.mark.parametrize(
     ("kind", "step", "message"),
     [
-        ("potts", pmrf.StrippedBetaGibbs, r"not those of x \(Potts\): use AgreementMRF or Ising"),
-        ("ordinal", pmrf.StrippedBetaGibbs, r"not those of x \(OrdinalMRF\): use AgreementMRF"),
-        ("potts", pmrf.AuxiliaryVariableMH, r"not x \(Potts\): use ExactGibbs or Particle"),
-        ("ordinal", pmrf.AuxiliaryVariableMH, r"not x \(OrdinalMRF\): use ExactGibbs"),
+        ("potts", pmrf.papers.StrippedBetaGibbs, r"not those of x \(Potts\): use AgreementMRF or Ising"),
+        ("ordinal", pmrf.papers.StrippedBetaGibbs, r"not those of x \(OrdinalMRF\): use AgreementMRF"),
+        (
+            "potts",
+            pmrf.papers.AuxiliaryVariableMH,
+            r"not x \(Potts\): use pymc_mrf.steps.ExactGibbs or",
+        ),
+        (
+            "ordinal",
+            pmrf.papers.AuxiliaryVariableMH,
+            r"not x \(OrdinalMRF\): use pymc_mrf.steps.ExactGibbs",
+        ),
     ],
 )
 def test_steps_for_binary_statistics_refuse(kind, step, message):
@@ -173,7 +181,7 @@ def test_thresholds_that_differ_between_rows_are_refused(make_threshold, message
     x = np.array([[0, 0, 0], [1, 1, 1], [2, 0, 2], [0, 1, 1], [1, 0, 2]])
     model = model_of("ordinal", TRIANGLE, x, "exact", threshold=make_threshold)
     with model, pytest.raises(ValueError, match=message):
-        pmrf.ExactGibbs([model["theta"]])
+        pmrf.steps.ExactGibbs([model["theta"]])
 
 
 def test_fields_of_other_scores_are_refused():
@@ -183,7 +191,7 @@ def test_fields_of_other_scores_are_refused():
         pmrf.OrdinalMRF("x", theta, graph=TRIANGLE, n_states=3, observed=x)
         pmrf.OrdinalMRF("y", theta, graph=TRIANGLE, n_states=3, scores=SCORES, observed=x)
     with model, pytest.raises(ValueError, match="declare them alike, with the same states and scores"):
-        pmrf.ExactGibbs([theta])
+        pmrf.steps.ExactGibbs([theta])
 
 
 def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
@@ -199,7 +207,7 @@ def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
                 scores, none = [-1.0, 1.0], np.zeros((3, 1))
                 options = {"n_states": 2, "scores": scores, "likelihood": "exact"}
                 pmrf.OrdinalMRF("x", w, none, graph=TRIANGLE, observed=x, **options)
-            step = pmrf.ExactGibbs([w])
+            step = pmrf.steps.ExactGibbs([w])
         step.setup_chain(np.random.default_rng(1), 2, 10)
         point = model.initial_point()
         draws.append([(point := step.step(point)[0])["w"] for _ in range(10)])

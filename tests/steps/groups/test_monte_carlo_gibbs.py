@@ -33,7 +33,7 @@ def boltzmann_model(x, likelihood="monte-carlo", **options):
 def largest_gap(model, exact, draws=1000, change=lambda step: None):
     """In Monte-Carlo standard errors, of the posterior of theta = sigmoid(weight)."""
     with model:
-        step = pmrf.MonteCarloGibbs([model["theta"]])
+        step = pmrf.steps.MonteCarloGibbs([model["theta"]])
         change(step)
         idata = pm.sample(draws, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
     assert float(idata.sample_stats["monte_carlo_ess"].min()) > 0.2
@@ -80,7 +80,7 @@ def test_a_far_reference_and_a_small_sample_are_told_of(monkeypatch):
         sampled = SampledField("", replace(chains.at(w, b, np.r_[w, b], size, 4), noise=0.3))
         monkeypatch.setattr(SampledField, "of", lambda *arguments: sampled)
         model = boltzmann_model(x)
-        return simulate(pmrf.MonteCarloGibbs([model["theta"]], model=model), model)
+        return simulate(pmrf.steps.MonteCarloGibbs([model["theta"]], model=model), model)
 
     said, message = told_of(near, BIAS, 4000)
     assert message == "" and said["monte_carlo_ess"] > 0.3

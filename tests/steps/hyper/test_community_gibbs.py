@@ -171,7 +171,7 @@ def test_communities_are_found(rng):
     with model:
         idata = pm.sample(60, tune=60, random_seed=5, compute_convergence_checks=False, **SAMPLE)
     found = pmrf.point_grouping(idata, "z")
-    assert float(pmrf.variation_of_information(found, truth)) < 0.1
+    assert float(pmrf.analysis.variation_of_information(found, truth)) < 0.1
     assert found.dims == ("node",)
     assert idata.sample_stats["community_gibbs_n"].equals(
         pmrf.n_groups(idata, "z").rename("community_gibbs_n")

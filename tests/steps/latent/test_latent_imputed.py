@@ -21,7 +21,7 @@ MISSING = np.array([False, True, False, True])
 
 def chain(model, n):
     """Draws (n, ...) of a single step, by name; those of the values of PyMC."""
-    step = pmrf.TreeGibbs([model["x"]], model=model)
+    step = pmrf.steps.TreeGibbs([model["x"]], model=model)
     step.setup_chain(np.random.default_rng(1), 0, n)
     point, found = model.initial_point(), []
     for _ in range(n):
@@ -163,4 +163,4 @@ def test_missing_values_of_mixtures_are_left_to_other_steps():
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
         x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
         pm.ZeroInflatedPoisson("y", 0.9, pt.constant([1.0, 3.0, 6.0])[x], observed=y)
-    assert pmrf.TreeGibbs([model["x"]], model=model)._evidence.imputed == []
+    assert pmrf.steps.TreeGibbs([model["x"]], model=model)._evidence.imputed == []

@@ -22,7 +22,7 @@ def declared(vectors=False):
         else:
             pm.Normal("y", mu[x], noise, observed=Y)
             pm.Potential("alone", -0.3 * noise)
-    return model, pmrf.TreeGibbs([x], model=model)._evidence
+    return model, pmrf.steps.TreeGibbs([x], model=model)._evidence
 
 
 def test_slopes_are_those_of_differences(rng):

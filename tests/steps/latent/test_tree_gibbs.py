@@ -400,7 +400,7 @@ def test_hard_constraints_on_several_nodes_are_kept():
         idata = pm.sample(100, random_seed=1, compute_convergence_checks=False, **options)
         assert idata.posterior["x"].values.sum(axis=-1).max() <= 3
         with pytest.raises(ValueError, match="the start of x has probability zero"):
-            pmrf.TreeGibbs([x], initial_point={"x": np.ones(40, dtype=np.int64)})
+            pmrf.steps.TreeGibbs([x], initial_point={"x": np.ones(40, dtype=np.int64)})
 
 
 def test_a_latent_field_that_parametrises_an_intractable_one_is_refused():
@@ -409,4 +409,4 @@ def test_a_latent_field_that_parametrises_an_intractable_one_is_refused():
         data = np.ones((4, 3), dtype=int)
         pmrf.Ising("y", 0.3, 0.5 * x, graph=pmrf.graphs.chain(3), observed=data, likelihood="particles")
         with pytest.raises(ValueError, match="it parametrises y, whose partition function"):
-            pmrf.TreeGibbs([x])
+            pmrf.steps.TreeGibbs([x])

@@ -91,7 +91,7 @@ def node_measures(
 
     Examples
     --------
-    >>> pymc_mrf.node_measures(idata, "weight", graph=graph).strength.mean(("chain", "draw"))
+    >>> pymc_mrf.analysis.node_measures(idata, "weight", graph=graph).strength.mean(("chain", "draw"))
     """
     graph = as_directed_or_not(graph)
     names = names_of(var_name, "var_name")

@@ -72,7 +72,7 @@ def original_units(
     >>> with pymc_mrf.network_model(table, kind="continuous") as model:
     ...     idata = pm.sample()
     >>> graph = pymc_mrf.graphs.complete(model.coords["node"])
-    >>> pymc_mrf.original_units(idata, graph=graph)["weight"].mean(("chain", "draw"))
+    >>> pymc_mrf.analysis.original_units(idata, graph=graph)["weight"].mean(("chain", "draw"))
     """
     graph = as_graph(graph)
     kept = checked_group(idata, "constant_data") if "constant_data" in idata.children else xr.Dataset()

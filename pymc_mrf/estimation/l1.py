@@ -80,7 +80,7 @@ class SparsePath:
         if combine not in ("max", "min") or self.combine == "joint":
             raise ValueError(
                 f'combine={combine!r} of a "{self.combine}" path: only separate regressions can be '
-                'combined, by "max" or "min"; a joint path is l1_pseudo_likelihood(..., combine="joint")'
+                'combined, by "max" or "min"; a joint path has combine="joint" from the start'
             )
         return replace(self, combine=combine, parameter=_combine(self.directed, combine))
 

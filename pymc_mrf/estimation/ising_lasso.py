@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, number, warn_user
-from pymc_mrf.estimation.l1_pseudo_likelihood import L1Problem, read_binary
+from pymc_mrf.estimation.l1 import L1Problem, read_binary
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -107,7 +107,7 @@ def elasso(
 
     Examples
     --------
-    >>> lasso = pymc_mrf.elasso(x, graph)
+    >>> lasso = pymc_mrf.estimation.elasso(x, graph)
     >>> table = pymc_mrf.summarize_edges(idata, "weight", graph=graph, model=model)
     >>> table.join(lasso.edges["weight"].rename("elasso"))
     """

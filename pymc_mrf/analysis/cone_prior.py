@@ -91,7 +91,7 @@ def prior_in_cone(
 
     Examples
     --------
-    >>> prior = pymc_mrf.prior_in_cone(model, random_seed=1)
+    >>> prior = pymc_mrf.analysis.prior_in_cone(model, random_seed=1)
     >>> p = (prior["weight"] != 0).mean(("chain", "draw"))
     """
     import pymc as pm
