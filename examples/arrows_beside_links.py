@@ -22,8 +22,8 @@ from examples._report import machine, outcomes, parse_sizes, table, write_fragme
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.series import row_states
 from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.likelihood.conditional_weights import graph_weights, rest_weights
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, rest_weights
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 
 D, N_LINKS, N_ARROWS, P, BIAS_SD = 4, 5, 5, 0.5, 2.0
 STATES = row_states([2] * D).astype(int)  # (16, D)

@@ -28,8 +28,9 @@ ROOT = Path(__file__).parent.parent
 BEFORE = "cb4fc51"
 LAYERS = (
     "checks parts threads kernels graph fields estimation likelihood distributions steps analysis plots "
-    "runs network"
+    "runs network papers"
 ).split()
+KERNELS = "kernels", "papers/kernels"
 
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
 AREAS = {
@@ -47,9 +48,10 @@ AREAS = {
     "mixed fields": "kernels:mixed* likelihood:mixed_* fields:mixed fields:column_kinds distributions:mixed* "
     "steps:mixed_*",
     "communities": "kernels:communities steps:community_gibbs distributions:edge_communities",
-    "Chen & Welling": "kernels:persistent_langevin kernels:reversible_jump likelihood:chen_welling "
-    "likelihood:uncentred_edges steps:chen_welling steps:feature_step steps:persistent_langevin "
-    "steps:reversible_jump",
+    "published samplers": "papers:* kernels:persistent_langevin kernels:reversible_jump kernels:auxiliary_* "
+    "kernels:junction_tree_counts likelihood:chen_welling likelihood:uncentred_edges "
+    "likelihood:stripped_beta estimation:tied_pcd steps:chen_welling steps:feature_step "
+    "steps:persistent_langevin steps:reversible_jump steps:stripped_beta steps:auxiliary_variable",
     "EdgeGibbs": "kernels:edge_moves kernels:hamiltonian kernels:particle_joint "
     "kernels:particle_biases kernels:questions kernels:noise kernels:exact_edges kernels:split_field "
     "kernels:enumerated_field kernels:pseudo_edges kernels:pseudo_rows kernels:pseudo_terms "
@@ -57,8 +59,6 @@ AREAS = {
     "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling "
     "likelihood:edge_engine likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges "
     "likelihood:columns steps:edge_*",
-    "StrippedBeta": "likelihood:stripped_beta steps:stripped_beta",
-    "AuxiliaryVariableMH": "kernels:auxiliary_* steps:auxiliary_variable",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups kernels:group_labels "
     "kernels:grouped_particles kernels:independent_edges kernels:partitions kernels:series "
     "likelihood:base_density likelihood:*_groups likelihood:group_engine likelihood:exact "
@@ -319,15 +319,15 @@ def called_kernels(files: set[str]) -> set[str]:
         imports = set().union(*(imported(file) for file in new))
         new = imports - found
         found |= new
-    return {file for file in found if file.startswith("kernels")}
+    return {file for file in found if file.startswith(KERNELS)}
 
 
 def imported(file: str) -> set[str]:
     """Files of kernels that a file imports."""
     package, result = ROOT / "pymc_mrf", set()
     for node in ast.walk(ast.parse((package / file).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pymc_mrf.kernels"):
-            base = Path(*(node.module or "").split(".")[1:])
+        base = Path(*(node.module or "").split(".")[1:]) if isinstance(node, ast.ImportFrom) else Path()
+        if str(base).startswith(KERNELS):
             for path in (base.with_suffix(".py"), *(base / f"{name.name}.py" for name in node.names)):
                 if (package / path).is_file():
                     result.add(str(path))

@@ -30,8 +30,8 @@ import xarray as xr
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, outcomes, parse_sizes, table, two_digits, write_fragment
 from examples.coupling_path import Case, picture
-from pymc_mrf.distributions import path as path_module
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.likelihood.path import path_form as path_module
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.saved_paths import saved_path
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, outcomes, parse_sizes, save_figure, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN
-from pymc_mrf.steps.edges.edge_checks import false_edges, is_overstated
+from pymc_mrf.likelihood.pseudo.checks import false_edges, is_overstated
 
 PRIORS = {  # probability of an edge and sd of the slab, by number of nodes
     10: ((0.2, 1.0), (0.2, 2.0), (0.5, 1.0)),

@@ -4,7 +4,7 @@ Binary and ordinal fields are drawn from the prior of the model, weak to strong,
 small that the posterior under the likelihood is known. Beside it: pseudo-likelihoods whose conditionals have
 weight 1, as is usual, 1/2, which counts an edge once, and 1 / (1 + rho), rho the correlation over rows of the
 scores of an edge from both of its ends, node parameters projected out, at the maximum of the
-pseudo-likelihood. Writes a table for the documentation.
+pseudo-likelihood. The same of tables of votes and of answers. Writes a table for the documentation.
 """
 
 import argparse
@@ -28,6 +28,7 @@ WEAK, MEDIUM, STRONG = 0.3, 0.8, 1.6  # sd of the weights of two states, and in 
 ROWS = 50, 250, 1000, 5000
 FORMS = ("1", "1/2", "1/(1 + rho)")
 P, BIAS_SD = 0.4, 1.0
+TABLES = "House", "anes96, 4 answers", "anes96, 6 answers"
 LEAST = 0.01  # probability from which on an edge is in doubt, up to as much below 1
 
 
@@ -51,11 +52,10 @@ class Posterior(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Posteriors of one field by name, its truth, 1 / (1 + rho), and the influence of neighbours."""
+    """Posteriors of one field by name, 1 / (1 + rho), and the influence of neighbours, NaN of a table."""
 
     field: Field
     posteriors: dict[str, Posterior]
-    present: np.ndarray
     factor: float
     radius: float
 
@@ -77,7 +77,7 @@ def family_of(n_states: int):
 
 
 def simulate(field: Field, rng: np.random.Generator):
-    """Presence and weights of all pairs (r,), and rows (n, d) of a field from the prior."""
+    """Rows (n, d) of a field from the prior, and the influence of its neighbours."""
     family = family_of(field.n_states)
     graph = pmrf.graphs.complete(field.d)
     present = rng.random(graph.n_edges) < P
@@ -91,7 +91,16 @@ def simulate(field: Field, rng: np.random.Generator):
             bias[i] -= shift if bias.ndim == 2 else shift[0]
     truth = pmrf.PairwiseField(graph, family.edge_tables(weight), family.node_tables(bias))
     radius = influence_radius(graph.edges, family.edge_tables(weight), field.d)
-    return present, truth.sample(field.n, rng=rng), radius
+    return truth.sample(field.n, rng=rng), radius
+
+
+def table_of(name: str) -> tuple[np.ndarray, int]:
+    """Rows (n, d) of complete data, and the number of states."""
+    if name == "House":
+        votes = pmrf.datasets.load_house84().x
+        return np.asarray(votes[~np.ma.getmaskarray(votes).any(axis=1)]), 2
+    answers = pmrf.datasets.load_anes96().x  # seven each
+    return (answers // 2, 4) if name == "anes96, 4 answers" else (np.minimum(answers, 5), 6)
 
 
 def posterior(field: Field, x: np.ndarray, likelihood, draws: int, seed: int) -> Posterior:
@@ -153,8 +162,20 @@ def _ridge(x: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
 
 def outcome(k: int, fields: list[Field], draws: int, seed: int) -> Outcome:
     """Posteriors of field k."""
-    field, rng = fields[k % len(fields)], np.random.default_rng([seed, k])
-    present, x, radius = simulate(field, rng)
+    field = fields[k % len(fields)]
+    x, radius = simulate(field, np.random.default_rng([seed, k]))
+    return compared(field, x, draws, k)._replace(radius=radius)
+
+
+def outcome_of_table(name: str, draws: int) -> Outcome:
+    """Posteriors of a table."""
+    x, n_states = table_of(name)
+    slab_sd = 1.0 if n_states == 2 else 0.5
+    return compared(Field(x.shape[1], n_states, slab_sd, len(x)), x, draws, 0)
+
+
+def compared(field: Field, x: np.ndarray, draws: int, k: int) -> Outcome:
+    """Posteriors of rows by all likelihoods."""
     factor = 1.0 / (1.0 + np.clip(correlation(x, field.n_states), 0.0, 1.0))
     likelihoods = {
         "exact": "exact",
@@ -169,7 +190,7 @@ def outcome(k: int, fields: list[Field], draws: int, seed: int) -> Outcome:
         )
         for name, one in likelihoods.items()
     }
-    return Outcome(field, found, present, float(factor), radius)
+    return Outcome(field, found, float(factor), np.nan)
 
 
 def gaps(outcomes: list[Outcome], name: str) -> list[str]:
@@ -208,8 +229,8 @@ def lines(label: str, found: list[Outcome]) -> list[list]:
     return [[label, len(found), shown, *gaps(found, name)] for name, shown in names.items()]
 
 
-def report(found: list[Outcome]) -> str:
-    """Tables over all fields, by strength, by rows, by number of states."""
+def report(found: list[Outcome], tables: dict[str, Outcome]) -> str:
+    """Lines of all fields, by strength, by rows, by number of states, and of the tables."""
     groups = [("all", lambda o: True)]
     groups += [
         (f"influence {label}", lambda o, a=a, b=b: a <= o.radius < b)
@@ -224,6 +245,8 @@ def report(found: list[Outcome]) -> str:
     for label, belongs in groups:
         own = [one for one in found if belongs(one)]
         rows += lines(label, own) if own else []
+    for name, one in tables.items():
+        rows += lines(f"{name}, {one.field.n} rows of {one.field.d}", [one])
     header = [
         "fields", "number", "conditionals", "inclusion off (rms)", "sd of sure weights by the exact",
         "their means off, in sd", "sd of biases by the exact", "their means off, in sd",
@@ -239,10 +262,12 @@ def main(argv: list[str] | None = None) -> None:
         "--draws", type=int, default=300, help="of two chains, four times as many of the reference"
     )
     parser.add_argument("--seed", type=int, default=1)
-    arguments = parse_sizes(parser, argv, fields=20, draws=400)
+    parser.add_argument("--tables", nargs="*", choices=TABLES, default=[], help="compared as well")
+    arguments = parse_sizes(parser, argv, fields=30, draws=400, tables=list(TABLES))
     one = partial(outcome, fields=kinds(), draws=arguments.draws, seed=arguments.seed)
     found = outcomes(one, range(arguments.fields))
-    text = report(found) + (
+    tables = {name: outcome_of_table(name, arguments.draws) for name in arguments.tables}
+    text = report(found, tables) + (
         f"\nFields from the prior: {arguments.fields} of 5 to 9 nodes, all pairs as candidates, probability "
         f"of an edge {P}, normal weights (sd {WEAK}, {MEDIUM}, {STRONG} of two states, 0.4 times as much of "
         "more), 50 to 5,000 rows, each kind once at most. Inclusion: root mean square (rms) over edges whose "
@@ -250,7 +275,9 @@ def main(argv: list[str] | None = None) -> None:
         f"of neighbours in the truth, as `diagnose` has it. Two chains of {arguments.draws} draws, four "
         "times as long those of the reference. rho: mean over pairs of the correlation of the two scores "
         "of an edge, node parameters projected out, estimated from the rows; the number beside it is the "
-        "mean of 1 / (1 + rho).\n\n"
+        "mean of 1 / (1 + rho). Tables of complete rows, all pairs as candidates: 16 votes of the House of "
+        "Representatives (sd 1), and five items of voters in 1996, whose seven answers are put together in "
+        "pairs, 4 in all, or whose last two are (sd 0.5).\n\n"
         f"Made by `examples/pseudo_likelihood_weights.py`. Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "pseudo_likelihood_weights.md")

@@ -58,13 +58,11 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.group_weights import group_weights
     from pymc_mrf.distributions.kinetic import KineticMRF
     from pymc_mrf.distributions.mixed import MixedMRF
-    from pymc_mrf.distributions.monte_carlo import MonteCarlo
     from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
     from pymc_mrf.distributions.network_model import network_model
     from pymc_mrf.distributions.nominal import NominalMRF, table_sizes
     from pymc_mrf.distributions.ordinal import OrdinalMRF
     from pymc_mrf.distributions.potts import Potts
-    from pymc_mrf.distributions.pseudo_options import Pseudo
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
     from pymc_mrf.estimation.bounds import edge_appearance_probabilities, tree_reweighted_bound
     from pymc_mrf.estimation.chow_liu import chow_liu
@@ -85,7 +83,13 @@ if TYPE_CHECKING:
     from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
     from pymc_mrf.graph.structure import PairwiseGraph
     from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
+    from pymc_mrf.likelihood.monte_carlo.likelihood import MonteCarlo
+    from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
     from pymc_mrf.network.network import Network
+    from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
+    from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+    from pymc_mrf.papers.reversible_jump import ReversibleJump
+    from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.plots.calibration import plot_calibration
     from pymc_mrf.plots.diagnostics import plot_diagnostics
     from pymc_mrf.plots.edge_table import plot_edge_table
@@ -105,17 +109,13 @@ if TYPE_CHECKING:
     from pymc_mrf.runs.planning import plan_study
     from pymc_mrf.runs.replicates import replicate
     from pymc_mrf.runs.sample import read_store, run_progress, sample
-    from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
     from pymc_mrf.steps.auxiliary.exchange import Exchange
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-    from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-    from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
     from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
     from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
     from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
     from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-    from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -258,7 +258,7 @@ __all__ = [
 _MODULES = {"datasets": "pymc_mrf.datasets", "graphs": "pymc_mrf.graph.builders"}
 _HOMES = {
     "AgreementMRF": "pymc_mrf.distributions.mrf",
-    "AuxiliaryVariableMH": "pymc_mrf.steps.auxiliary.auxiliary_variable",
+    "AuxiliaryVariableMH": "pymc_mrf.papers.auxiliary_variable",
     "BoltzmannMachine": "pymc_mrf.distributions.mrf",
     "CommunityGibbs": "pymc_mrf.steps.hyper.community_gibbs",
     "ConditionalGibbs": "pymc_mrf.steps.groups.conditional_gibbs",
@@ -282,7 +282,7 @@ _HOMES = {
     "Ising": "pymc_mrf.distributions.mrf",
     "KineticMRF": "pymc_mrf.distributions.kinetic",
     "LatentMarginals": "pymc_mrf.analysis.latent_marginals",
-    "MonteCarlo": "pymc_mrf.distributions.monte_carlo",
+    "MonteCarlo": "pymc_mrf.likelihood.monte_carlo.likelihood",
     "MonteCarloGibbs": "pymc_mrf.steps.groups.monte_carlo_gibbs",
     "Network": "pymc_mrf.network.network",
     "NominalMRF": "pymc_mrf.distributions.nominal",
@@ -291,14 +291,14 @@ _HOMES = {
     "LaggedGraph": "pymc_mrf.graph.lagged",
     "PairwiseGraph": "pymc_mrf.graph.structure",
     "ParticleRatioGibbs": "pymc_mrf.steps.groups.particle_ratio_gibbs",
-    "PersistentLangevin": "pymc_mrf.steps.edges.persistent_langevin",
+    "PersistentLangevin": "pymc_mrf.papers.persistent_langevin",
     "Potts": "pymc_mrf.distributions.potts",
-    "Pseudo": "pymc_mrf.distributions.pseudo_options",
+    "Pseudo": "pymc_mrf.likelihood.pseudo.likelihood",
     "PseudoGibbs": "pymc_mrf.steps.groups.pseudo_gibbs",
-    "ReversibleJump": "pymc_mrf.steps.edges.reversible_jump",
+    "ReversibleJump": "pymc_mrf.papers.reversible_jump",
     "SeriesGibbs": "pymc_mrf.steps.latent.series_gibbs",
     "SpikeAndSlab": "pymc_mrf.distributions.spike_and_slab",
-    "StrippedBetaGibbs": "pymc_mrf.steps.groups.stripped_beta",
+    "StrippedBetaGibbs": "pymc_mrf.papers.stripped_beta",
     "TreeGibbs": "pymc_mrf.steps.latent.tree_gibbs",
     "check_tree_partition": "pymc_mrf.graph.tree_partition",
     "chow_liu": "pymc_mrf.estimation.chow_liu",
@@ -399,8 +399,9 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _register_steps() -> None:
+def _register() -> None:
     import_module("pymc_mrf.steps.assign").register()
+    import_module("pymc_mrf.distributions.labelled_starts").register()
 
 
-_numba.on_first_use.append(_register_steps)
+_numba.on_first_use.append(_register)

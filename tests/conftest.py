@@ -90,4 +90,4 @@ def few_starts(monkeypatch):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples of small fields are as large as the error of a test asks for, not as large as is cheap."""
-    monkeypatch.setattr("pymc_mrf.likelihood.edges.reference_search.MOST_CHEAP", (20_000, 800_000))
+    monkeypatch.setattr("pymc_mrf.likelihood.monte_carlo.reference_search.MOST_CHEAP", (20_000, 800_000))

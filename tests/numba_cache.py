@@ -10,19 +10,22 @@ from collections.abc import Container
 from pathlib import Path
 
 N_KEPT = 3  # folders, about 100 MB each: a run beside this one may still use its own
-PACKAGE = "pymc_mrf.kernels"
+FOLDERS = ("kernels", "papers/kernels")
 DIGESTS = "digests.json"
 
 
+def short_name(name: str) -> str:
+    """Name in the package, without the folder that most kernels are in."""
+    return name.removeprefix("pymc_mrf.").removeprefix("kernels.")
+
+
 def imported(tree: ast.AST) -> dict[str, str]:
-    """Names that a file takes from kernels, and where each is found: ``folder.module.name`` or a module."""
+    """Names that a file takes from the package, and where each is: ``folder.module.name`` or a module."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}."):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("pymc_mrf."):
             for name in node.names:
-                found[name.asname or name.name] = f"{node.module}.{name.name}".removeprefix(
-                    f"{PACKAGE}."
-                )
+                found[name.asname or name.name] = short_name(f"{node.module}.{name.name}")
     return found
 
 
@@ -51,14 +54,15 @@ def asked(tree: ast.AST) -> set[str]:
     return found
 
 
-def digests(kernels: Path) -> dict[str, str]:
+def digests(package: Path) -> dict[str, str]:
     """Digest of each module of kernels, in folders too, and of all that its machine code comes from.
 
-    A module is named as in ``folder.module``. Its code comes from what it imports, directly or not, and from
-    the modules that answer its questions (see `by_type`).
+    A module is named as in ``folder.module``, of the published samplers as in ``papers.kernels.module``. Its
+    code comes from what it imports, directly or not, and from the modules that answer its questions (see
+    `by_type`).
     """
-    files = {path.relative_to(kernels): path for path in sorted(kernels.rglob("*.py"))}
-    paths = {".".join(name.with_suffix("").parts): path for name, path in files.items()}
+    files = [path for folder in FOLDERS for path in sorted((package / folder).rglob("*.py"))]
+    paths = {short_name(".".join(f.relative_to(package).with_suffix("").parts)): f for f in files}
     needs: dict[str, set[str]] = {name: set() for name in paths}
     for name, path in paths.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -107,7 +111,7 @@ def cache_folder(root: Path) -> Path:
     Numba looks at the file of a function only, so that a change in one kernel would not reach the compiled
     kernels of other files that call it. A new folder begins with what no change has reached.
     """
-    now = digests(root / "pymc_mrf" / "kernels")
+    now = digests(root / "pymc_mrf")
     digest = hashlib.sha256(json.dumps(now).encode()).hexdigest()
     folder = root / ".numba_cache" / digest[:16]
     is_new = not folder.exists()

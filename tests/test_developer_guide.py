@@ -9,10 +9,11 @@ import pytest
 import pymc_mrf as pmrf
 from examples import pages
 from pymc_mrf.analysis import sampler_statistics
+from pymc_mrf.distributions import likelihood
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.couple_edges import CoupleEngine
@@ -93,6 +94,36 @@ def test_a_chain_that_stands_still_is_warned_of(steps):
     for _ in range(60):
         point, [stats] = step.step(point)
     assert "x never moved in 60 draws; use a smaller width" in stats["warning"].message
+
+
+def test_the_likelihood_is_declared(steps, monkeypatch):
+    class Here(likelihood.Entry):
+        kind = steps["Enumerated"]
+
+    entry = Here("enumerated", ("pairwise",), "")
+    monkeypatch.setattr(likelihood, "REGISTRY", (*likelihood.REGISTRY, entry))
+
+    def declared(name, graph, n_rows=20):
+        x = np.random.default_rng(1).integers(2, size=(n_rows, graph.n_nodes))
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=graph.n_edges)
+        return pmrf.BoltzmannMachine("x", w, 0.3, graph=graph, observed=x, likelihood=name)
+
+    graph, values = PairwiseGraph(range(3), [(0, 1), (1, 2)]), []
+    for name in ("enumerated", "exact"):
+        with pm.Model() as model:
+            field = declared(name, graph)
+        assert field.owner.op.likelihood.name == name
+        values.append(model.compile_logp(vars=[field])({"w": np.array([0.7, -0.4])}))
+    np.testing.assert_allclose(*values)
+    known = likelihood.possible(
+        likelihood.Declared(field.owner.op, field.owner.op.dist_params(field.owner))
+    )
+    assert steps["Enumerated"] in known
+    with (
+        pm.Model(),
+        pytest.raises(ValueError, match='x: likelihood="enumerated" lists up to 1,024 states'),
+    ):
+        declared("enumerated", PairwiseGraph(range(11), [(0, 1)]))
 
 
 @pytest.mark.slow

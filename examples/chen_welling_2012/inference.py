@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples._report import machine, save_figure, table, write_fragment
 from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import truths
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 
 N = 100
 EXACT, PAPER_EXACT, PAPER = "EdgeGibbs, exact", "Bayes Exact", "Bayes"

@@ -39,7 +39,6 @@ from examples.rivasseau_2005.equal_time import (
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.kernels.simulation.state_counts import node_counts
 
 K = 3
 TEMPERATURE = 0.5
@@ -162,8 +161,7 @@ class Sampler:
         if not self.counts:
             self.trees.add_marginals(self.x, *self.tables, n_sweeps, self.rng, node_sum, self.edge_sum)
             return
-        counters = self.gibbs.count(*self.tables, n_sweeps, self.rng)
-        nodes = node_counts(counters, len(self.x))
+        nodes, _ = self.gibbs.count(*self.tables, n_sweeps, self.rng)
         node_sum[:, 1:] += nodes
         node_sum[:, 0] += n_sweeps - nodes.sum(axis=1)
 

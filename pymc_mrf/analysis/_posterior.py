@@ -201,7 +201,7 @@ def refuse_blocks(values: xr.DataArray, model: Any = None) -> None:
 
     The model says whether they have, or that of the context, or labels and draws do.
     """
-    if _has_blocks_in(model, values.name) or _has_blocks(values):
+    if _has_blocks_in(model, values) or _has_blocks(values):
         raise ValueError(
             f"{values.name} has several entries for an edge, as edges of a NominalMRF or a MixedMRF have, so "
             "that counts of entries are none of edges: read it by pymc_mrf.summarize_edges with n_states; or "
@@ -210,15 +210,19 @@ def refuse_blocks(values: xr.DataArray, model: Any = None) -> None:
         )
 
 
-def _has_blocks_in(model: Any, name: Any) -> bool:
-    """Whether the variable is a `SpikeAndSlab` of the model that has blocks of several entries."""
+def _has_blocks_in(model: Any, values: xr.DataArray) -> bool:
+    """Whether these are the entries of a `SpikeAndSlab` of the model whose edges have several.
+
+    Strengths of its edges, under its name, have one for each.
+    """
     import pymc as pm
 
     from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 
     if model is None:
         model = pm.Model.get_context(error_if_none=False)
-    return isinstance(model, pm.Model) and has_large_blocks(model.named_vars.get(name))
+    rv = model.named_vars.get(values.name) if isinstance(model, pm.Model) else None
+    return rv is not None and has_large_blocks(rv) and len(rv.owner.op.blocks) != values.shape[-1]
 
 
 def _has_blocks(values: xr.DataArray) -> bool:

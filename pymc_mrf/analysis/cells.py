@@ -19,10 +19,13 @@ class PredictedRows(NamedTuple):
         Indices, -1 where a cell is missing.
     measured : (n, c) array
         NaN where a cell is missing.
+    labels : list
+        Of the rows, or their numbers.
     """
 
     states: np.ndarray
     measured: np.ndarray
+    labels: list
 
 
 def read_cells(record: ColumnKinds, data: Any) -> PredictedRows:
@@ -43,7 +46,7 @@ def read_cells(record: ColumnKinds, data: Any) -> PredictedRows:
         )
     x = values[:, record.answers]
     states = np.where(np.isnan(x), -1, np.where(np.isnan(x), 0.0, x).astype(np.int64))
-    return PredictedRows(states, values[:, record.measurements])
+    return PredictedRows(states, values[:, record.measurements], read.rows)
 
 
 def state_coords(record: ColumnKinds) -> dict[str, Any]:

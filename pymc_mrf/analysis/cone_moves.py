@@ -45,12 +45,13 @@ class ConeMoves:
         from pymc.pytensorf import find_rng_nodes
 
         from pymc_mrf.distributions.symbolic_tables import strip_views
+        from pymc_mrf.likelihood.gaussian.likelihood import Normal
         from pymc_mrf.steps.common.observed_field import observed_fields
         from pymc_mrf.steps.common.point_inputs import PointFunction
         from pymc_mrf.steps.edges.edge_prior import EdgePriorReader, NodeReader
 
         fields = {
-            rv: observed_fields(rv, model, "prior_in_cone", ("gaussian",), mixes=True, fills=True)
+            rv: observed_fields(rv, model, "prior_in_cone", (Normal,), mixes=True, fills=True)
             for rv in sparse
         }
         self._priors = [

@@ -96,10 +96,10 @@ def summarize_edges(
         - ``bayes_factor``, ``log10_bayes_factor``, ``log10_bayes_factor_mcse``: as of `edge_inclusion`, and
           only there if the prior probability is known. If the step does not tell of edges, infinite or 0
           where the edge is present, or absent, in every draw.
-        - ``evidence``, likewise: the Bayes factor in words, such as "10^2.3"; "beyond 10^k" or "below 10^-k"
-          where its order of magnitude is not known, by what the draws do vouch for, ``bayes_factor_bound`` of
-          `edge_inclusion`; "not known" where that is less than a power of ten. Where it is not known,
-          ``log10_bayes_factor`` is most often too far from 0.
+        - ``bayes_factor_text``, likewise: the Bayes factor in words, such as "10^2.3"; "beyond 10^k" or
+          "below 10^-k" where its order of magnitude is not known, by what the draws do vouch for,
+          ``bayes_factor_bound`` of `edge_inclusion`; "not known" where that is less than a power of ten.
+          Where it is not known, ``log10_bayes_factor`` is most often too far from 0.
         - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
           the same in every draw has none; NaN if both are, with one chain, or with fewer than four
           draws.
@@ -171,7 +171,7 @@ def summarize_edges(
         **({"lag": np.array([0, *graph.lags])[graph.lag_of]} if has_arrows else {}),
         **{name: column.to_numpy() for name, column in strength.items()},
         **{name: edges[name].values for name in OF_INCLUSION if name in edges},
-        **({"evidence": _in_words(edges)} if "bayes_factor" in edges else {}),
+        **({"bayes_factor_text": _in_words(edges)} if "bayes_factor" in edges else {}),
         "r_hat": r_hat,
         "ess": ess,
     }

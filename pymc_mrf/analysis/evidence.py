@@ -136,7 +136,8 @@ def complexity_probabilities(
     idata : xarray.DataTree
         As returned by `pymc.sample`.
     var_name : str
-        A vector whose exact zeros are absent edges, such as a `SpikeAndSlab`.
+        A vector whose exact zeros are absent edges, such as a `SpikeAndSlab`, or the strengths of edges with
+        tables of parameters, as of `edge_strength`.
     model : pymc.Model, optional
         Adds the prior, from 10,000 draws of the variable.
     group : str
@@ -167,8 +168,8 @@ def complexity_probabilities(
         {"probability": shares, "probability_mcse": error}, index=pd.Index(support, name="n_edges")
     )
     if model is not None:
-        rv = spike_and_slab(model, values, "leave model out")
-        prior = (_prior_draws(rv, model) != 0.0).sum(axis=-1)
+        rv = spike_and_slab(model, values, "leave model out", strengths=True)
+        prior = _edges_of_prior(rv, model).sum(axis=-1)
         table["prior"] = (prior[:, None] == support).mean(axis=0)
     return table
 
@@ -365,11 +366,24 @@ def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.n
     return np.array([np.mean([np.exp(f(row, *both)) for both in at]) for row in labels])
 
 
+def _edges_of_prior(rv: Any, model: Any) -> np.ndarray:
+    """Whether edges (n, r) are there in draws from the prior; those of measurements within the cone."""
+    blocks = rv.owner.op.blocks
+    of_edges = (
+        np.cumsum(blocks) - 1 if blocks else slice(None)
+    )  # all entries of an edge are zero, or none
+    if not is_cut(rv, model):
+        return _prior_draws(rv, model)[:, of_edges] != 0.0
+    prior = cone_prior(model, rv)
+    drawn, p, cut = prior.draws[..., of_edges], prior.presence[..., of_edges], prior.is_cut[of_edges]
+    # those that the cone does not cut are independent given what their probability depends on
+    found = np.where(cut, drawn != 0.0, np.random.default_rng(SEED).random(p.shape) < p)
+    return found.reshape(-1, found.shape[-1])
+
+
 def _prior_draws(rv: Any, model: Any) -> np.ndarray:
-    """Draws (n, d) of a variable from the prior; of edges of measurements within the cone."""
+    """Draws (n, d) of a variable from the prior."""
     import pymc as pm
 
-    if is_cut(rv, model):
-        return cone_prior(model, rv).draws.reshape(-1, rv.owner.op.n)
     with model:
         return np.asarray(pm.draw(rv, draws=N_DRAWS, random_seed=SEED))

@@ -122,11 +122,13 @@ class FieldDraws:
         """Rows to predict, read as the table of the model was; by default those of the model."""
         from pymc_mrf.distributions.table_record import record_of_states
 
-        record = self.record
+        record, labels = self.record, None
         if data is None:
             of_states, record = self.only == "answer", record_of_states(self.op)
             data = field_rows(self._idata, self._name, "observed_data", of_states=of_states).values
+            labels = self._row_labels()
         rows = read_cells(record, data)
+        rows = rows if labels is None else rows._replace(labels=labels)
         self._check(rows)
         if others := self._n_rows - {len(rows.states)}:
             raise ValueError(
@@ -138,6 +140,12 @@ class FieldDraws:
         for name, value in self._covariates.values.items():
             check_row_labels(value, table, f"covariates[{name!r}]", "data")
         return rows
+
+    def _row_labels(self) -> list | None:
+        """Labels of the rows that the model was fitted to; None if they have none."""
+        observed = self._idata["observed_data"][self._name]
+        dim = observed.dims[0]
+        return observed[dim].values.tolist() if observed.ndim == 2 and dim in observed.coords else None
 
     def _check(self, rows: PredictedRows) -> None:
         """Refuse rows of which too much is missing."""

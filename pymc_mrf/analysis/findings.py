@@ -1,40 +1,15 @@
 """What a diagnosis consists of."""
 
 import textwrap
-from typing import NamedTuple
 
-AGAINST, NOTE, FOR = "against", "note", "for"
+from pymc_mrf.distributions.findings import AGAINST, FOR, NOTE, Finding
+
 HEADINGS = {
     AGAINST: "Against trusting this run",
     NOTE: "Worth knowing",
     FOR: "For trusting this run",
 }
 WIDTH, MAX_LINES = 96, 12  # of a heading
-
-
-class Finding(NamedTuple):
-    """One finding.
-
-    Attributes
-    ----------
-    level : {"against", "note", "for"}
-    subject : str
-        A variable or a step.
-    value : float or None
-        The number that it rests on.
-    text : str
-    remedy : str
-        Empty if none is needed.
-    """
-
-    level: str
-    subject: str
-    value: float | None
-    text: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.text}" + (f". Remedy: {self.remedy}" if self.remedy else "")
 
 
 class Diagnosis:

@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_model
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_model, group_variable, values_at_draws
 from pymc_mrf.analysis.cone_draws import cone_findings
-from pymc_mrf.analysis.coupling_strength import pseudo_likelihood_findings
 from pymc_mrf.analysis.findings import AGAINST, NOTE, Finding
 from pymc_mrf.analysis.normality import normality_findings
-from pymc_mrf.analysis.path_checks import path_findings
-from pymc_mrf.analysis.sample_checks import sample_findings
+from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
 
 
 def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
@@ -27,14 +25,47 @@ def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     check_model(model)
     checks = (
         cone_findings,
-        pseudo_likelihood_findings,
-        path_findings,
-        sample_findings,
+        likelihood_findings,
         log_likelihood_findings,
         zero_findings,
         normality_findings,
     )
     return [finding for check in checks for finding in check(idata, model, group)]
+
+
+class ModelDraws:
+    """Draws of a model, as `Likelihood.findings` asks for them."""
+
+    def __init__(self, idata: xr.DataTree, model: Any, group: str) -> None:
+        self.model, self._of = model, (idata, model, group)
+        self._seen: set[Any] = set()
+
+    def at_some(self, variable: Any) -> list[np.ndarray]:
+        """Values of a function of the free variables at up to `COUPLING_DRAWS` draws of all chains."""
+        return list(values_at_draws(variable, *self._of, COUPLING_DRAWS)[0])
+
+    def of(self, name: str) -> np.ndarray:
+        """Draws of a variable, (chains, draws, ...)."""
+        idata, _, group = self._of
+        return group_variable(idata, name, group).transpose(*SAMPLE_DIMS, ...).values
+
+    def is_first(self, rv: Any) -> bool:
+        """Whether a variable is asked about for the first time."""
+        is_new = rv not in self._seen
+        self._seen.add(rv)
+        return is_new
+
+
+def likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
+    """Judge each field by its likelihood."""
+    from pymc_mrf.distributions.parents import fields_of
+
+    draws = ModelDraws(idata, model, group)
+    return [
+        finding
+        for rv, node in fields_of(model)
+        for finding in node.op.likelihood.findings(rv, node, draws)
+    ]
 
 
 def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
@@ -54,17 +85,9 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[
             continue
         if np.isnan(idata["log_likelihood"][rv.name]).all():
             continue  # as pm.compute_log_likelihood has it, with a warning
-        if node.op.likelihood == "particles":
-            text = (
-                "its log_likelihood is an unnormalised energy: arviz.loo and compare of it mean nothing"
-            )
-            found.append(Finding(AGAINST, str(rv.name), None, text, remedy))
-        if node.op.likelihood in ("pseudo", "adjusted-pseudo"):
-            text = (
-                "its log_likelihood is a pseudo-likelihood, not to be compared by arviz.loo or compare "
-                "with a likelihood"
-            )
-            found.append(Finding(NOTE, str(rv.name), None, text, remedy))
+        level, text = node.op.likelihood.not_comparable
+        if text:
+            found.append(Finding(level, str(rv.name), None, text, remedy))
     return found
 
 

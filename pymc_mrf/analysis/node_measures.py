@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import by_draw, names_of, node_draws, of_nodes, thinned
+from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
 from pymc_mrf.analysis.shortest_paths import path_measures
@@ -100,6 +101,7 @@ def node_measures(
         )
     chosen = _chosen(measures, communities, isinstance(graph, LaggedGraph))
     whole_number(max_draws, "max_draws", 1)
+    warn_of_cone(idata, None, group)
     values = [edge_values(idata, name, graph, group) for name in names]
     n_chains, n_draws = values[0].shape[:2]
     kept = thinned(n_chains, n_draws, max_draws)

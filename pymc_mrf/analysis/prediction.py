@@ -55,7 +55,8 @@ def predict_nodes(
     Returns
     -------
     xarray.DataArray
-        With dims ("obs", "node", "state"), states as the table writes them; where nodes differ in that, they
+        With dims ("obs", "node", "state"): the labels of the rows, such as the index of a DataFrame, or their
+        numbers, and states as the table writes them; where nodes differ in that, they
         are numbers, and the coordinate ``label`` ("node", "state") has the texts. A state that a node does
         not have has probability 0.
     xarray.Dataset
@@ -81,6 +82,8 @@ def predict_nodes(
     >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
     >>> pymc_mrf.score_predictions(p, x_test)
     """
+    import pandas as pd
+
     field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
     total = first = second = np.zeros(())
@@ -96,7 +99,10 @@ def predict_nodes(
             "mean": (("obs", "measurement"), mean),
             "sd": (("obs", "measurement"), np.sqrt(second / n - mean**2)),
         },
-        coords={key: labels for key, labels in field.coords.items() if key not in SAMPLE_DIMS},
+        coords={
+            "obs": pd.Index(rows.labels, tupleize_cols=False),
+            **{key: labels for key, labels in field.coords.items() if key not in SAMPLE_DIMS},
+        },
     )
     found = _along_nodes(found, field.only)
     if field.only == "answer":

@@ -32,7 +32,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     Returns
     -------
     array, or None
-        (r,); None if there is no model, or that of the context does not know.
+        (r,), of strengths of edges for each of these; None if there is no model, or that of the context does
+        not know.
 
     Raises
     ------
@@ -53,10 +54,11 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
         if given:
             raise ValueError(f"{reason}; give prior_inclusion")
         return None
-    _check_entries(model, values)
+    if not are_strengths(model[values.name], values):
+        _check_entries(model, values)
     if is_cut(model[values.name], model):
         try:
-            return cone_prior(model, model[values.name]).inclusion
+            return _of_draws(cone_prior(model, model[values.name]).inclusion, model, values)
         except ValueError as error:
             if given:
                 raise ValueError(f"{error}; give prior_inclusion") from error
@@ -67,11 +69,26 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     mean = np.mean(drawn, axis=0) if n_draws > 1 else drawn
     if blocks := model[values.name].owner.op.blocks:
         mean = np.repeat(np.broadcast_to(mean, len(blocks)), blocks)
-    return np.broadcast_to(mean, values.shape[-1:])
+    return _of_draws(np.broadcast_to(mean, model[values.name].owner.op.n), model, values)
 
 
-def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
+def _of_draws(found: np.ndarray, model: Any, values: xr.DataArray) -> np.ndarray:
+    """Reduce probabilities (n,) of all entries to those of the edges, if draws have one number for each."""
+    if are_strengths(model[values.name], values):
+        return found[np.cumsum(model[values.name].owner.op.blocks) - 1]
+    return found
+
+
+def are_strengths(rv: Any, values: xr.DataArray) -> bool:
+    """Whether draws of a `SpikeAndSlab` have one number for each of its blocks of several entries."""
+    n_blocks = len(rv.owner.op.blocks or ())
+    return rv.owner.op.n != n_blocks == values.shape[-1]
+
+
+def spike_and_slab(model: Any, values: xr.DataArray, remedy: str, *, strengths: bool = False) -> Any:
     """Return the `SpikeAndSlab` of the model whose posterior draws are `values`; `remedy` if it has none.
+
+    If `strengths` may be given, one number for each of its blocks is as good.
 
     Raises
     ------
@@ -80,7 +97,8 @@ def spike_and_slab(model: Any, values: xr.DataArray, remedy: str) -> Any:
     """
     if reason := _why_unknown(model, values.name):
         raise ValueError(f"{reason}; {remedy}")
-    _check_entries(model, values)
+    if not (strengths and are_strengths(model[values.name], values)):
+        _check_entries(model, values)
     return model[values.name]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph import Apply
 
-SOURCES = ("distributions", "graph", "kernels")
+SOURCES = ("distributions", "graph", "kernels", "likelihood")
 """Folders with all that compiled functions run, or contain as constants."""
 
 on_first_use: list[Callable[[], None]] = []

@@ -23,14 +23,15 @@ class GivenData(NamedTuple):
     ----------
     observed : any
         As users give them; None without.
-    values : (..., d) masked array, or None
-        States that they are.
+    values : (..., d) array, or None
+        States, or measurements, that they are, masked where cells are missing; of a field in time rows with a
+        past and the earlier ones side by side.
     name : str
         Of the field.
     """
 
     observed: Any = None
-    values: np.ma.MaskedArray | None = None
+    values: Any = None
     name: str = "dist"
 
 
@@ -174,3 +175,14 @@ def check_observed_entries(observed: Any, n: int, name: str) -> None:
         raise ValueError(
             f"{name}: observed{list(cell)} is {values[cell]}; give finite values, without missing ones"
         )
+
+
+def rows_of(x: np.ndarray | None, options: dict[str, Any], name: str) -> int:
+    """Count the rows of a field by its data, or else by its shape or dims."""
+    if x is not None:
+        return x.size // x.shape[-1]
+    shape, dims = options.get("shape") or (), options.get("dims")
+    if not shape and isinstance(dims, tuple | list):
+        shape = *entries_of_dims(dims[:-1], name), None
+    lengths = shape[:-1] if isinstance(shape, tuple | list) else ()
+    return int(np.prod([n for n in lengths if isinstance(n, int | np.integer)], initial=1))

@@ -19,34 +19,14 @@ from pytensor.graph.rewriting.basic import GraphRewriter
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions._numba import on_first_use
 
-NO_PROBABILITY = {
-    "path": "no log probabilities of rows with missing cells",
-    "pseudo": (
-        "log pseudo-likelihoods only, which are not to be compared with log probabilities "
-        "(log_pseudo_likelihood gives them)"
-    ),
-    "adjusted-pseudo": (
-        "adjusted log pseudo-likelihoods only, which are not to be compared with log probabilities"
-    ),
-    "monte-carlo": "log probabilities up to a constant only",
-    "particles": "an unnormalised energy only",
-    "mixed-exact": "no log probabilities of rows with missing cells",
-    "mixed-pseudo": "log pseudo-likelihoods only, which are not to be compared with log probabilities",
-    "mixed-monte-carlo": "log probabilities up to a constant only",
-}
-"""What kinds of likelihood have in place of log probabilities."""
-
 REMEDIES = {
     "log-likelihood": "compare models by log_predictive of conditional_log_likelihood",
     "log prior": "name the other variables, var_names=[...]",
 }
 
 
-EXACT = 'declare the field with likelihood="exact"'
-
-
-def probability_or_nan(logp, likelihood: str, data, remedy: str = EXACT):
-    """`logp`; NaN for whoever asks for it alone, if it is no log probability and a variable's of a model.
+def probability_or_nan(logp, likelihood: str, instead: str, data, remedy: str):
+    """`logp`; NaN for whoever asks for it alone, if it is something `instead` and a variable's of a model.
 
     The data of a model are tagged with the name of their field; hidden fields have values of their names. The
     warning names a `remedy` beside those that all fields have.
@@ -54,12 +34,11 @@ def probability_or_nan(logp, likelihood: str, data, remedy: str = EXACT):
     name, what = getattr(data.tag, "mrf_observed", None), "log-likelihood"
     if name is None and data.owner is None and not isinstance(data, Constant | SharedVariable):
         name, what = data.name, "log prior"
-    if name is None or likelihood not in NO_PROBABILITY:
+    if name is None or not instead:
         return logp
     warning = (
-        f"the {what} of {name} is NaN, as "
-        f'likelihood="{likelihood.removeprefix("mixed-")}" has {NO_PROBABILITY[likelihood]}: '
-        f"{REMEDIES[what]}, or {remedy}"
+        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {instead}: {REMEDIES[what]}, or '
+        f"{remedy}"
     )
     return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))
 

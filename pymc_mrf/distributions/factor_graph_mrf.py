@@ -8,14 +8,12 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import floatX
 
-from pymc_mrf.checks import first_cell, numeric_array
+from pymc_mrf.checks import first_cell, numeric_array, whole_number
 from pymc_mrf.distributions.arguments import check_constants
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field import (
     DiscreteField,
-    check_likelihood,
     check_shape,
-    exact_or_particles,
     latent_if_all_missing,
     observed_values,
     read_observed,
@@ -23,12 +21,11 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.pseudo_options import read_pseudo
+from pymc_mrf.distributions.likelihood import Declared, likelihood_of
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.junction_tree import factor_graph_tree
 
 
 class FactorGraphMRF(DiscreteField):
@@ -128,12 +125,9 @@ class FactorGraphMRF(DiscreteField):
         graph = FactorGraph(scopes, cardinalities)
         flat = flat_tables(tables, graph)
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
-        likelihood, weight = read_pseudo(likelihood)
-        check_likelihood(likelihood, n_sweeps, lambda: factor_graph_tree(graph), None, [flat])
-        if likelihood == "auto":
-            likelihood = exact_or_particles(lambda: factor_graph_tree(graph))
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
-        op = FactorGraphRV(graph, likelihood, n_sweeps, weight, dtype=dtype)
+        op = FactorGraphRV(graph, n_sweeps=whole_number(n_sweeps, "n_sweeps", 1), dtype=dtype)
+        op = op.under(likelihood_of(likelihood, Declared(op, [flat])))
         return super().dist([flat], op=op, **kwargs)
 
 

@@ -16,9 +16,9 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.log_partition import FactorLogPartition, workspace_allocator
 from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, UndirectedFieldRV
-from pymc_mrf.distributions.pseudo_likelihood import FactorLogPseudoLikelihood
 from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.fields.two_starts import factor_starts_meet
@@ -28,7 +28,6 @@ from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_che
 from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.trees.factor_tree_sampling import factor_tree_sweeps
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
 
 
 @lru_cache(maxsize=64)
@@ -43,19 +42,19 @@ class FactorGraphRV(UndirectedFieldRV):
     name = "FactorGraphMRF"
     signature = "(t)->(d)"
     dtype = "int64"
-    __props__ = (*RandomVariable.__props__, "graph", "likelihood", "n_sweeps", "conditional_weight")
+    __props__ = (*RandomVariable.__props__, "graph", "likelihood", "n_sweeps")
+    kind = "factors"
+    pairwise_family = None
     table_ndims = (1,)
 
     def __init__(
         self,
         graph: FactorGraph,
-        likelihood: str = "particles",
+        likelihood: Likelihood | None = None,
         n_sweeps: int = DRAW_SWEEPS,
-        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.likelihood, self.n_sweeps = graph, likelihood, n_sweeps
-        self.conditional_weight = conditional_weight
         super().__init__(**props)
 
     @property
@@ -132,10 +131,6 @@ class FactorGraphRV(UndirectedFieldRV):
     def log_partition_op(self) -> FactorLogPartition:
         """Op on the flat log tables."""
         return FactorLogPartition(self.tree)
-
-    def pseudo_likelihood_op(self) -> FactorLogPseudoLikelihood:
-        """Op on states and the flat log tables."""
-        return FactorLogPseudoLikelihood(self.graph, self.conditional_weight)
 
     def implementation(self, jit):
         """Draw one row."""

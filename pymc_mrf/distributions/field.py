@@ -1,6 +1,5 @@
 """What all fields share as PyMC distributions: options, checks of observed data, registration."""
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,25 +11,17 @@ from pymc.distributions.shape_utils import convert_dims
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import axes_of_values, check_labels, check_option, numeric_array, whole_number
+from pymc_mrf.checks import axes_of_values, check_labels, numeric_array
 from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.column_warnings import warn_of_edges
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
-from pymc_mrf.distributions.remedies import advice, possible
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels
-from pymc_mrf.graph.junction_tree import AUTO_CELLS, check_tractable, is_cheap, is_tractable
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-
-logger = logging.getLogger("pymc_mrf")
-
-LIKELIHOODS = ("auto", "exact", "pseudo", "particles")
-PAIRWISE_LIKELIHOODS = (*LIKELIHOODS, "monte-carlo", "adjusted-pseudo", "path")
-
 
 REMEDIES = {
     "columns": "choose the columns before, with pymc_mrf.prepare(table, graph, columns=columns)",
@@ -218,36 +209,6 @@ def state_dtype(dtype: Any, states: Sequence[int]) -> str:
             '"int64" or "int8"'
         )
     return found.name
-
-
-def check_likelihood(
-    likelihood: str,
-    n_sweeps: int,
-    tree,
-    family: Family | None,
-    parameters: Sequence,
-    known: Sequence[str] = LIKELIHOODS,
-) -> None:
-    """Refuse options of a field that it cannot have; `tree` makes the junction tree."""
-    check_option(likelihood, "likelihood", known)
-    whole_number(n_sweeps, "n_sweeps", 1)
-    if likelihood == "exact" and not is_tractable(tree()):
-        left = possible(tree, parameters, among=("particles", "pseudo"))
-        instead = advice(left, "use", family, parameters)
-        check_tractable(tree(), remedy=f"{instead}, or a sparser graph")
-
-
-def exact_or_particles(tree) -> str:
-    """Choose by the size of the junction tree, which `tree` makes."""
-    if is_cheap(tree()):
-        return "exact"
-    logger.info(
-        'likelihood="auto" is "particles" here: the junction tree has width %d and more than the %d table '
-        "cells up to which it is used unasked; continuous parameters are sampled by Exchange",
-        tree().width,
-        AUTO_CELLS,
-    )
-    return "particles"
 
 
 def registered_node(rv):

@@ -2,8 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytensor.tensor as pt
@@ -26,8 +27,15 @@ class FieldRV(NumbaRV, RandomVariable):
 
     graph: Any
     family: Any
-    likelihood: str
-    prefix = ""  # of the names of its likelihoods, where steps know it by others than users do
+    likelihood: Any  # a Likelihood; None of a field that is being declared
+    kind: ClassVar[str]
+    """Which likelihoods of the registry it may have."""
+
+    def under(self, likelihood: Any) -> Self:
+        """Return it with a likelihood."""
+        op = copy(self)
+        op.likelihood = likelihood
+        return op
 
     @property
     def n_variables(self) -> int:
@@ -55,9 +63,9 @@ class FieldRV(NumbaRV, RandomVariable):
         return self.groups_edges
 
     @property
-    def alternatives(self) -> tuple[str, ...] | None:
-        """Kinds of likelihood that it may be declared with; None where the junction tree tells."""
-        return None
+    def pairwise_family(self) -> Any:
+        """Its family; None if it has none."""
+        return self.family
 
     @property
     def table_rows(self) -> Any:

@@ -19,6 +19,7 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
@@ -55,17 +56,21 @@ class GaussianFieldRV(FieldRV):
     name = "GaussianMRF"
     signature = "(r),(d),(d)->(d)"
     dtype = "float64"
-    __props__ = (*RandomVariable.__props__, "graph", "scale", "leads_back")
-    likelihood = "gaussian"
+    __props__ = (*RandomVariable.__props__, "graph", "scale", "leads_back", "likelihood")
+    kind = "gaussian"
     family = GAUSSIAN
     labels = ("weight", "diagonal", "mean")
     groups_edges = False
-    alternatives = ()
 
     def __init__(
-        self, graph: PairwiseGraph, scale: tuple[float, ...], leads_back: bool = False, **props: Any
+        self,
+        graph: PairwiseGraph,
+        scale: tuple[float, ...],
+        leads_back: bool = False,
+        likelihood: Likelihood | None = None,
+        **props: Any,
     ) -> None:
-        self.graph, self.scale, self.leads_back = graph, scale, leads_back
+        self.graph, self.scale, self.leads_back, self.likelihood = graph, scale, leads_back, likelihood
         super().__init__(**props)
 
     def edge_and_node_parameters(self, node: Apply) -> list:

@@ -12,7 +12,7 @@ import xarray as xr
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_option, whole_number
-from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.arguments import GivenData, value_of
 from pymc_mrf.distributions.column_warnings import warn_of_states
 from pymc_mrf.distributions.field import (
     DiscreteField,
@@ -27,8 +27,8 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.kinetic_rv import MAX_CELLS, KineticRV, lists_rows
-from pymc_mrf.distributions.pseudo_options import read_pseudo
+from pymc_mrf.distributions.kinetic_rv import KineticRV
+from pymc_mrf.distributions.likelihood import Declared, likelihood_of
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -37,8 +37,6 @@ from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import Table, as_table, check_row_labels
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged
-from pymc_mrf.likelihood.conditional_weights import rest_weights
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 
 
 class KineticMRF(DiscreteField):
@@ -70,7 +68,7 @@ class KineticMRF(DiscreteField):
         How many rows earlier the arrows start, 1 by default; each arrow is there once for every lag.
     links : networkx.Graph or PairwiseGraph, optional
         Links within a row, given the rows before.
-    likelihood : {"pseudo", "exact"} or Pseudo, optional
+    likelihood : {"auto", "pseudo", "exact"} or Pseudo, optional
         Where there are links: the *pseudo-likelihood* of each row, in which links and arrows are counted
         once (with ``Pseudo(weight=1)``, as is usual, twice and once); or the likelihood, for which all states
         of a row are listed, up to 2^22 in all rows. See the notes.
@@ -260,15 +258,13 @@ class KineticMRF(DiscreteField):
             node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
         )
         n_axes = edge.type.ndim, node.type.ndim
-        likelihood, weight = read_pseudo(likelihood)
-        likelihood = _likelihood(likelihood, graph, family, rows)
+        if likelihood is not None and not graph.n_links:
+            raise ValueError(
+                f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
+            )
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
-        expected = None
-        if likelihood == "pseudo" and rest_weights(graph, weight).any():
-            if windows is None:
-                windows = np.zeros((0, (1 + len(graph.lags)) * graph.n_nodes), dtype=np.int8)
-            expected = ExpectedNeighbours(windows, graph, family)
-        op = KineticRV(graph, family, rows, likelihood, n_axes, n_sweeps, weight, expected)
+        op = KineticRV(graph, family, rows, n_axes=n_axes, n_sweeps=n_sweeps)
+        op = op.under(likelihood_of(likelihood, Declared(op, [edge, node], GivenData(values=windows))))
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 
@@ -281,24 +277,6 @@ def _family(family: Any, n_states: Any, scores: Any, graph: LaggedGraph) -> Fami
     found = get_family(family, 2 if n_states is None else n_states, scores, graph.nodes)
     found.check_nodes(graph.n_nodes)
     return replace(found, edge_parameter="weight", node_parameter="bias")
-
-
-def _likelihood(likelihood: Any, graph: LaggedGraph, family: Family, rows: SeriesRows) -> str:
-    """Kind of likelihood: the pseudo-likelihood of rows with links, unless asked otherwise."""
-    if not graph.n_links:
-        if likelihood is not None:
-            raise ValueError(
-                f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
-            )
-        return "conditional"
-    if likelihood is not None:
-        check_option(likelihood, "likelihood", ("pseudo", "exact"))
-    if likelihood == "exact" and not lists_rows(graph, family, rows):
-        raise ValueError(
-            f'likelihood="exact" lists the states of a row for each of {len(rows.observations)} rows, more '
-            f'than {MAX_CELLS} together: use "pseudo", or fewer columns'
-        )
-    return "conditional" if likelihood == "exact" else "pseudo"
 
 
 def _at_most_rows(parameter, n_core: int, rows: SeriesRows, name: str):

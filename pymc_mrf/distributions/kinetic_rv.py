@@ -14,25 +14,18 @@ from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import (
     DRAW_SWEEPS,
     DiscreteFieldRV,
     node_table_filler,
 )
 from pymc_mrf.distributions.foreign_routes import HiddenStates
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, row_states
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights, rest_weights
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
-
-MAX_CELLS = 2**22
-"""Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""
-
-LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
 class KineticRV(DiscreteFieldRV):
@@ -47,9 +40,8 @@ class KineticRV(DiscreteFieldRV):
         "rows",
         "likelihood",
         "n_sweeps",
-        "conditional_weight",
-        "expected",
     )
+    kind = "series"
     table_ndims = (3, 2)
     groups_edges = True
 
@@ -58,34 +50,18 @@ class KineticRV(DiscreteFieldRV):
         graph: LaggedGraph,
         family: Family,
         rows: SeriesRows,
-        likelihood: str | None = None,
+        likelihood: Likelihood | None = None,
         n_axes: tuple[int, int] = (1, 1),
         n_sweeps: int = DRAW_SWEEPS,
-        conditional_weight: float = COUNTED_ONCE,
-        expected: ExpectedNeighbours | None = None,
         **props: Any,
     ) -> None:
         self.graph, self.family, self.rows = graph, family, rows
-        self.likelihood = likelihood or ("pseudo" if graph.n_links else "conditional")
-        self.n_sweeps = n_sweeps if graph.n_links else 1
-        self.conditional_weight, self.expected = conditional_weight, expected
+        self.likelihood, self.n_sweeps = likelihood, n_sweeps if graph.n_links else 1
         if "signature" not in props:  # as it is where PyTensor makes another of the same properties
             cores = ["r"], ["d", "k"][: 1 + family.node_axes]
             inputs = [["n"] * (n - len(own)) + own for n, own in zip(n_axes, cores, strict=True)]
             props["signature"] = ",".join(f"({','.join(own)})" for own in inputs) + "->(n,d)"
         super().__init__(**props)
-
-    @property
-    def alternatives(self) -> tuple[str, ...]:
-        """Return the likelihoods that it may be declared with."""
-        if not self.graph.n_links:
-            return (self.likelihood,)
-        return ("exact", "pseudo") if lists_rows(self.graph, self.family, self.rows) else ("pseudo",)
-
-    @property
-    def lists_rows(self) -> bool:
-        """Whether the likelihood is that of whole rows, by a list of their states."""
-        return bool(self.graph.n_links) and self.likelihood == "conditional"
 
     @cached_property
     def row_states(self) -> np.ndarray:
@@ -155,15 +131,7 @@ class KineticRV(DiscreteFieldRV):
         return draw
 
 
-def lists_rows(graph: LaggedGraph, family: Family, rows: SeriesRows) -> bool:
-    """Whether the states of a row are few enough to be listed for all rows."""
-    n_states = family.possible(graph.n_nodes).sum(axis=1).prod(dtype=float)  # integers would wrap around
-    return bool(len(rows.observations) * n_states <= MAX_CELLS)
-
-
-def local_fields(
-    op: KineticRV, indices, eta, first: int = 0, neighbours: ExpectedNeighbours | None = None
-):
+def local_fields(op: KineticRV, indices, eta, first: int = 0, neighbours: Any = None):
     """Local fields (n, d) of the rows with a past, symbolic, from state indices (T, d).
 
     Of arrows alone if `first` is 1, 0 being the lag of links; with expected `neighbours`, if they are given.
@@ -196,7 +164,7 @@ def local_fields(
     return fields
 
 
-def log_conditionals(op: KineticRV, indices, parameters, neighbours: ExpectedNeighbours | None = None):
+def log_conditionals(op: KineticRV, indices, parameters, neighbours: Any = None):
     """Log probability of every node in every row with a past given the rest, (n, d), symbolic.
 
     Or given what `neighbours` are expected to be.
@@ -253,14 +221,7 @@ def _kinetic_logprob(op, values, rng, size, *parameters, **kwargs):
     if not isinstance(value, Constant | SharedVariable):
         value = HiddenStates()(value)
     indices, legal = op.encode(value)
-    if op.lists_rows:
-        logp = log_rows(op, indices, parameters)
-    else:
-        weights = graph_weights(op.graph, op.conditional_weight)
-        logp = (weights * log_conditionals(op, indices, parameters)).sum(axis=-1)
-        if op.expected is not None:
-            rest = rest_weights(op.graph, op.conditional_weight)
-            logp = logp + (rest * log_conditionals(op, indices, parameters, op.expected)).sum(axis=-1)
+    logp = op.likelihood.log_density(op, indices, parameters, value)
     legal = pt.all(legal[op.rows.observations], axis=(1, 2))
     logp = op.check(pt.switch(legal, logp, -np.inf), parameters)
-    return probability_or_nan(logp, op.likelihood, values[0], LISTED)
+    return op.likelihood.as_probability(logp, values[0])

@@ -1,13 +1,13 @@
 """The mixed field as a PyMC distribution: answers and measurements of one table."""
 
-import logging
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_mrf.checks import check_labels, check_option, whole_number
+from pymc_mrf.checks import check_labels, whole_number
+from pymc_mrf.distributions.arguments import NO_DATA, GivenData
 from pymc_mrf.distributions.column_warnings import warn_of_answers
 from pymc_mrf.distributions.continuous_field import (
     ContinuousField,
@@ -25,19 +25,13 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.gaussian_rv import starts_anywhere
-from pymc_mrf.distributions.mixed_rv import MOST_LISTED, MixedFieldRV
-from pymc_mrf.distributions.pseudo_options import read_pseudo
-from pymc_mrf.distributions.remedies import advice
+from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.edges.mixed_reference import sample_reference, sample_size
-
-logger = logging.getLogger("pymc_mrf")
-
-LIKELIHOODS = ("auto", "exact", "monte-carlo", "pseudo")
 
 
 class MixedMRF(ContinuousField):
@@ -153,7 +147,7 @@ class MixedMRF(ContinuousField):
             own = needs_spread(diagonal, len(kinds.measurements))
             check = partial(check_mixed, kinds=kinds, needs_spread=own)
             x = measured_values(observed, graph.n_nodes, check, name)
-            kwargs["data"] = x
+            kwargs["data"] = GivenData(observed, x, name)
         rv = super().__new__(
             cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs
         )
@@ -174,66 +168,26 @@ class MixedMRF(ContinuousField):
         scale=1.0,
         likelihood="auto",
         n_sweeps=100,
-        data=None,
+        data=NO_DATA,
         **kwargs,
     ):
         """Unregistered variable; see the class."""
         graph = _checked_graph(graph, kinds, cls.__name__)
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        whole_number(n_sweeps, "n_sweeps", 1)
-        likelihood, pseudo_weight = read_pseudo(likelihood)
-        check_option(likelihood, "likelihood", LIKELIHOODS)
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         scale = positive_scale(scale, [kinds.names[i] for i in kinds.measurements])
-        op = MixedFieldRV(graph, kinds, scale, n_sweeps=int(n_sweeps))
+        op = MixedFieldRV(graph, kinds, scale, n_sweeps=n_sweeps)
         c = op.layout.n_measured
         if c and diagonal is None:
             raise TypeError(
                 "diagonal is missing: give the diagonal of the precision of the measurements, as "
                 'pm.Gamma("diagonal", 2, 1, dims="measurement")'
             )
-        is_complete = data is not None and not np.ma.is_masked(data)
-        if likelihood == "auto":
-            beyond = "monte-carlo" if is_complete else "pseudo"
-            # a state costs as much as a point of a sample, and has no error
-            n_listed = sample_size(data.size // graph.n_nodes if is_complete else 0)
-            likelihood = "exact" if op.n_states <= n_listed else beyond
-            logger.info(
-                'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are '
-                "listed unasked",
-                likelihood,
-                f"{op.n_states:,}",
-                f"{n_listed:,}",
-            )
-        if likelihood == "monte-carlo" and not is_complete:
-            left = [one for one in op.alternatives if one != "monte-carlo"]
-            raise ValueError(
-                'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
-                f"{advice(left, 'use', op.family, [])}, or drop the rows with missing cells"
-            )
-        if likelihood == "exact" and op.n_states > MOST_LISTED:
-            left = ["monte-carlo"] if is_complete else ["pseudo"]
-            raise ValueError(
-                f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
-                f'likelihood="exact" lists: {advice(left, "use", op.family, [])}, or fewer answers'
-            )
-        reference = None
-        if likelihood == "monte-carlo":
-            x = data.reshape(-1, graph.n_nodes).copy()
-            x[:, kinds.measurements] /= np.array(op.scale)
-            reference = sample_reference(x, graph, op.family, np.random.default_rng(0))
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
         of_edges = _parameter(weight, "weight", len(op.layout.pairs), "entry", op)
-        op = MixedFieldRV(
-            graph,
-            kinds,
-            op.scale,
-            f"mixed-{likelihood}",
-            int(n_sweeps),
-            reference,
-            pseudo_weight,
-            starts_anywhere(of_edges),
-        )
+        likelihood = likelihood_of(likelihood, Declared(op, [], data))
+        op = MixedFieldRV(graph, kinds, op.scale, likelihood, n_sweeps, starts_anywhere(of_edges))
         parameters = [
             of_edges,
             _bias(bias, op),

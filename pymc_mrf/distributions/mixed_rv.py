@@ -7,7 +7,7 @@ leads back where chains may start there (`gaussian_rv.drawn_in`).
 """
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
@@ -18,22 +18,17 @@ from pytensor.graph import Apply, Op
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.gaussian_rv import LOG_2PI, drawn_in
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.symbolic_tables import core, log_of
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.mixed import MixedFamily, layout_of, mixed
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import mixed as kernels
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, node_weights
-from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
 
 LISTED = 2**12
 """States of the answers up to which all are listed for random draws."""
-
-MOST_LISTED = 2**18
-"""States of the answers up to which all are listed on request."""
 
 
 class MixedFieldRV(FieldRV):
@@ -46,12 +41,7 @@ class MixedFieldRV(FieldRV):
     ----------
     scale : tuple of c floats
         What measurements are divided by.
-    likelihood : str
-        "mixed-exact", "mixed-monte-carlo" or "mixed-pseudo".
-    reference : MixedReference or None
-        Of a Monte Carlo likelihood.
-    conditional_weight : float
-        Of each conditional of a pseudo-likelihood.
+    likelihood : Likelihood
     leads_back : bool
         As of `GaussianFieldRV`.
     """
@@ -60,10 +50,9 @@ class MixedFieldRV(FieldRV):
     signature = "(p),(a,k),(c),(c)->(d)"
     dtype = "float64"
     __props__ = (
-        *RandomVariable.__props__, "graph", "columns", "scale", "likelihood", "n_sweeps", "reference",
-        "conditional_weight", "leads_back",
+        *RandomVariable.__props__, "graph", "columns", "scale", "likelihood", "n_sweeps", "leads_back",
     )  # fmt: skip
-    prefix = "mixed-"
+    kind = "mixed"
     labels = ("weight", "bias", "diagonal", "mean")
     groups_edges = False
 
@@ -72,16 +61,13 @@ class MixedFieldRV(FieldRV):
         graph: PairwiseGraph,
         columns: ColumnKinds,
         scale: tuple[float, ...] = (),
-        likelihood: str = "mixed-exact",
+        likelihood: Likelihood | None = None,
         n_sweeps: int = 100,
-        reference: MixedReference | None = None,
-        conditional_weight: float = COUNTED_ONCE,
         leads_back: bool = False,
         **props: Any,
     ) -> None:
         self.graph, self.columns, self.scale, self.leads_back = graph, columns, scale, leads_back
-        self.likelihood, self.n_sweeps, self.reference = likelihood, n_sweeps, reference
-        self.conditional_weight = conditional_weight
+        self.likelihood, self.n_sweeps = likelihood, n_sweeps
         super().__init__(**props)
 
     @cached_property
@@ -98,19 +84,6 @@ class MixedFieldRV(FieldRV):
     def n_states(self) -> int:
         """Number of states of all answers together."""
         return int(np.prod(self.layout.cards.astype(object)))
-
-    @cached_property
-    def listed(self) -> kernels.Listed:
-        """States of the answers over which the normaliser is a sum."""
-        if self.reference is not None:
-            return self.reference.listed
-        return kernels.all_states(self.layout)
-
-    @property
-    def alternatives(self) -> tuple[str, ...]:
-        """Kinds of likelihood that it may be declared with."""
-        exact = ("exact",) if self.n_states <= MOST_LISTED else ()
-        return (*exact, "monte-carlo", "pseudo")
 
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Weights, biases, and the log of the diagonal; deviations from the means are data."""
@@ -271,6 +244,17 @@ class MixedMoments(OfListed):
         return [grad_not_implemented(self, i, x, what) for i, x in enumerate(inputs)]
 
 
+class MixedPoint(NamedTuple):
+    """Rows and parameters of a mixed field, symbolic: parameters, states (..., a), z (..., Q + c), `form`."""
+
+    weight: Any
+    bias: Any
+    diagonal: Any
+    states: Any
+    z: Any
+    form: Any
+
+
 @_logprob.register(MixedFieldRV)
 def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     [x] = values
@@ -283,23 +267,32 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
         inner, below = drawn_in(weight[between], diagonal, ends, -form[Q:, Q:])
         weight = weight[between].set(inner)
         form = op.form(weight, diagonal)
-    units = np.log(np.array(op.scale)) + 0.5 * LOG_2PI  # of each measurement
-    if op.likelihood == "mixed-pseudo":
-        weights = node_weights(op.n_variables, op.layout.ends, False, op.conditional_weight)
-        units = weights[a:] * units
-        logp = (weights[:a] * _of_answers(op, states, z, form, bias)).sum(axis=-1)
-        if op.layout.n_measured:
-            logp = logp + (weights[a:] * _of_measurements(op, z, form)).sum(axis=-1)
-    else:
-        listed = op.listed
-        log_partition = MixedLogPartition(op.graph, op.columns)(
-            weight, bias, diagonal, *map(pt.constant, listed)
-        )
-        logp = (
-            bias[np.arange(a), states].sum(axis=-1) + 0.5 * ((z @ form) * z).sum(axis=-1) - log_partition
-        )
-    logp = pt.switch(legal & ~pt.isnan(logp), logp - float(units.sum()) - below, -np.inf)
-    return logp if op.likelihood == "mixed-exact" else probability_or_nan(logp, op.likelihood, x)
+    logp = op.likelihood.log_density(op, MixedPoint(weight, bias, diagonal, states, z, form))
+    return op.likelihood.as_probability(pt.switch(legal & ~pt.isnan(logp), logp - below, -np.inf), x)
+
+
+def _units(op: MixedFieldRV) -> np.ndarray:
+    """Return what the log density of each measurement (c,) is less in its units."""
+    return np.log(np.array(op.scale)) + 0.5 * LOG_2PI
+
+
+def log_density_of_listed(op: MixedFieldRV, at: MixedPoint, listed: kernels.Listed):
+    """Log density of rows, whose normaliser is a sum over listed states of the answers; symbolic."""
+    log_partition = MixedLogPartition(op.graph, op.columns)(
+        at.weight, at.bias, at.diagonal, *map(pt.constant, listed)
+    )
+    own = at.bias[np.arange(len(op.layout.cards)), at.states].sum(axis=-1)
+    logp = own + 0.5 * ((at.z @ at.form) * at.z).sum(axis=-1) - log_partition
+    return logp - float(_units(op).sum())
+
+
+def log_density_of_nodes(op: MixedFieldRV, at: MixedPoint, weights: np.ndarray):
+    """Sum of the log densities of all nodes (d,) given all else, times weights; symbolic."""
+    a = len(op.layout.cards)
+    logp = (weights[:a] * _of_answers(op, at.states, at.z, at.form, at.bias)).sum(axis=-1)
+    if op.layout.n_measured:
+        logp = logp + (weights[a:] * _of_measurements(op, at.z, at.form)).sum(axis=-1)
+    return logp - float((weights[a:] * _units(op)).sum())
 
 
 def _of_answers(op: MixedFieldRV, states, z, form, bias):

@@ -6,18 +6,14 @@ from typing import Any, ClassVar
 
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.distributions._numba import on_first_use
-from pymc_mrf.distributions.adjusted_pseudo import adjustment
-from pymc_mrf.distributions.arguments import NO_DATA, GivenData
+from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.arguments import NO_DATA, GivenData, rows_of
 from pymc_mrf.distributions.column_warnings import warn_of_columns
 from pymc_mrf.distributions.field import (
-    PAIRWISE_LIKELIHOODS,
     DiscreteField,
-    check_likelihood,
     check_parameter_rows,
     check_shape,
     check_states,
-    exact_or_particles,
     given_graph,
     latent_if_all_missing,
     read_observed,
@@ -32,21 +28,14 @@ from pymc_mrf.distributions.field_parameters import (
     node_parameter,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.monte_carlo import MonteCarlo, is_monte_carlo, sampled_field, unasked_sample
+from pymc_mrf.distributions.likelihood import Declared, likelihood_of
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.path import find_path, rows_of, unasked_path
-from pymc_mrf.distributions.path_range import register_checks
-from pymc_mrf.distributions.pseudo_options import read_pseudo
-from pymc_mrf.distributions.remedies import listed, possible
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.tables import count_states, read_answers
-from pymc_mrf.graph.junction_tree import field_tree, is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-
-on_first_use.append(register_checks)
 
 
 class MarkovRandomField(DiscreteField):
@@ -79,8 +68,7 @@ class MarkovRandomField(DiscreteField):
         observed = read_observed(observed, read, name, columns=columns, weights=weights)
         x = None if observed is None else check_states(observed, family, graph, name)
         kwargs["data"] = GivenData(observed, x, name)
-        if kwargs.get("likelihood", "auto") in ("auto", "path"):
-            kwargs["n_rows"] = rows_of(x, kwargs, name)
+        kwargs["n_rows"] = rows_of(x, kwargs, name)
         if x is not None:
             observed = without_nan(observed, family.states[0])
             observed, kwargs = latent_if_all_missing(observed, kwargs)
@@ -119,34 +107,15 @@ class MarkovRandomField(DiscreteField):
         likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
         dtype="int64",
-        n_rows=None,
+        n_rows=0,
         data=NO_DATA,
         **kwargs,
     ):
         check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
+        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         dtype = state_dtype(dtype, family.states)
-        likelihood, weight = read_pseudo(likelihood)
-        options = MonteCarlo() if isinstance(likelihood, str) else likelihood
-        likelihood = "monte-carlo" if is_monte_carlo(likelihood) else likelihood
-        tree = partial(field_tree, graph, family.n_states)
-        check_likelihood(likelihood, n_sweeps, tree, family, parameters, PAIRWISE_LIKELIHOODS)
-        path = sampled = None
-        if likelihood == "path":
-            path = find_path(
-                family, parameters, graph, n_rows or 1, lambda: listed(possible(tree, parameters))
-            )
-        elif likelihood == "monte-carlo":
-            sampled = sampled_field(options, family, graph, parameters, data)
-        elif likelihood == "auto":
-            # the first of these that serves; `dist` knows no rows, for which a simulation would be
-            if n_rows:
-                path = None if is_cheap(tree()) else unasked_path(family, parameters, graph, n_rows)
-                sampled = None if path else unasked_sample(family, graph, parameters, data, tree)
-            likelihood = "path" if path else "monte-carlo" if sampled else exact_or_particles(tree)
-        make = partial(MarkovRandomFieldRV, graph, family, likelihood, n_sweeps, dtype=dtype)
-        op = make(path=path, sampled=sampled, conditional_weight=weight)
-        if likelihood == "adjusted-pseudo":
-            op = make(adjusted=adjustment(op, parameters, data))
+        op = MarkovRandomFieldRV(graph, family, n_sweeps=n_sweeps, dtype=dtype)
+        op = op.under(likelihood_of(likelihood, Declared(op, parameters, data, n_rows)))
         return super().dist(parameters, op=op, **kwargs)
 
 

@@ -15,23 +15,18 @@ from pymc.logprob.abstract import _logprob
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Constant
 from pytensor.raise_op import Assert
-from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions.draw_checks import report_draw, too_few_sweeps, watched
-from pymc_mrf.distributions.elementwise_terms import probability_or_nan
 from pymc_mrf.distributions.field_rv import (
     DRAW_SWEEPS,
     DiscreteFieldRV,
     node_table_filler,
 )
 from pymc_mrf.distributions.foreign_routes import HiddenStates
-from pymc_mrf.distributions.intractable import IntractableLogPartition
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
-from pymc_mrf.distributions.log_partition_by_sample import log_partition_by_sample
-from pymc_mrf.distributions.path import along_path, warn_of_data
-from pymc_mrf.distributions.pseudo_likelihood import LogPseudoLikelihood
-from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
+from pymc_mrf.distributions.symbolic_tables import at_states, shared_by_rows
 from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
@@ -41,11 +36,6 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.kernels.simulation.swendsen_wang import gibbs_and_cluster_sweeps
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE, graph_weights
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
-from pymc_mrf.likelihood.path.coupling_path import CouplingPath
-from pymc_mrf.likelihood.path.field_grid import FieldGrid
-from pymc_mrf.likelihood.simulated.adjusted_pseudo import Adjustment
 
 EXACT_DRAW_CELLS = 2**14
 """Largest junction tree, in table cells, whose passes (one per row, about 0.1 ms) are used for random
@@ -84,14 +74,6 @@ class UndirectedFieldRV(DiscreteFieldRV):
     def log_partition_op(self) -> LogPartition:
         """Op for the log-partition function as a function of the `log_tables`."""
 
-    @abstractmethod
-    def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
-        """Op for the log pseudo-likelihood as a function of states and the `log_tables`."""
-
-    def weighted(self, log_pseudo_likelihood, indices, parameters):
-        """Weigh the conditionals in what `pseudo_likelihood_op` gives for rows of `indices` (..., d)."""
-        return log_pseudo_likelihood
-
     @property
     @abstractmethod
     def table_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -104,34 +86,26 @@ class UndirectedFieldRV(DiscreteFieldRV):
     @property
     def draws_exactly(self) -> bool:
         """Whether random draws are exact."""
-        return self.likelihood == "exact" and self.tree.n_cells <= EXACT_DRAW_CELLS
+        return self.likelihood.uses_tree and self.tree.n_cells <= EXACT_DRAW_CELLS
 
 
 class MarkovRandomFieldRV(UndirectedFieldRV):
     """Random variable over the d nodes of `graph`, a pairwise field of one of the families."""
 
     dtype = "int64"
-    __props__ = (
-        *RandomVariable.__props__, "graph", "family", "likelihood", "n_sweeps", "adjusted", "path", "sampled",
-        "conditional_weight",
-    )  # fmt: skip
+    __props__ = (*RandomVariable.__props__, "graph", "family", "likelihood", "n_sweeps")
+    kind = "pairwise"
     table_ndims = (3, 2)
 
     def __init__(
         self,
         graph: PairwiseGraph,
         family: Family,
-        likelihood: str = "particles",
+        likelihood: Likelihood | None = None,
         n_sweeps: int = DRAW_SWEEPS,
-        adjusted: Adjustment | None = None,
-        path: CouplingPath | FieldGrid | None = None,
-        sampled: SampledField | None = None,
-        conditional_weight: float = COUNTED_ONCE,
         **props: Any,
     ) -> None:
         self.graph, self.family, self.likelihood, self.n_sweeps = graph, family, likelihood, n_sweeps
-        self.adjusted, self.path, self.sampled = adjusted, path, sampled
-        self.conditional_weight = conditional_weight
         inputs = [",".join(["r"] + ["k"] * family.edge_axes)]
         if family.node_parameter is not None:
             inputs.append(",".join(["d"] + ["k"] * family.node_axes))
@@ -169,12 +143,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         natural = self._natural(parameters, pt)[: len(parameters)]
         return pt.concatenate([p.ravel() for p in natural])
 
-    def adjusted_tables(self, parameters) -> list:
-        """Edge and node tables at which an adjusted pseudo-likelihood is evaluated, symbolic."""
-        assert self.adjusted is not None
-        tables = self.adjusted.problem.tables_at(self.adjusted.moved(self.flat_natural(parameters), pt))
-        return [pt.as_tensor(table) for table in tables]
-
     def log_potential(self, indices, parameters):
         """Sum of parameters times statistics: linear in the parameters, which costs least."""
         family = self.family
@@ -194,12 +162,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
 
     def check(self, logp, parameters):
         """Refuse probabilities outside (0, 1), and other parameters that are not finite."""
-        if self.path is not None and not self.path.is_signed:
-            eta = self.family.natural(parameters[0], pt)
-            what = (
-                f"a {self.family.edge_parameter} whose prior draws attract neighbours, as its value must"
-            )
-            logp = check_parameters(logp, pt.all(eta >= 0), msg=what)
         if self.family.is_log_odds:
             theta = parameters[0]
             return check_parameters(logp, pt.all((theta > 0) & (theta < 1)), msg="0 < theta < 1")
@@ -210,21 +172,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
     def log_partition_op(self) -> LogPartition:
         """Op on edge and node tables."""
         return LogPartition(self.tree)
-
-    def pseudo_likelihood_op(self) -> LogPseudoLikelihood:
-        """Op on states, edge and node tables."""
-        return LogPseudoLikelihood(self.graph)
-
-    def weighted(self, log_pseudo_likelihood, indices, parameters):
-        """Weigh all alike; nodes without edges, whose conditionals are likelihoods, get what they lack."""
-        weights = graph_weights(self.graph, self.conditional_weight)
-        rest, [alone] = 1.0 - self.conditional_weight, np.nonzero(weights != self.conditional_weight)
-        logp = self.conditional_weight * log_pseudo_likelihood
-        if not len(alone):
-            return logp
-        tables = self.log_tables(parameters, pt)[1][..., alone, :]
-        own = at_states(tables, [indices[..., alone]], self.family.n_states)
-        return logp + rest * (own - pt.logsumexp(tables, axis=-1)).sum(axis=-1)
 
     def implementation(self, jit):
         """Draw one row."""
@@ -305,24 +252,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return fill
 
 
-def log_partition(op: UndirectedFieldRV, tables):
-    """Exact A per row; one value if all rows share their parameters."""
-    evaluate = op.log_partition_op()
-    if shared_by_rows(tables, op.table_ndims):
-        return evaluate(*(core(t, k) for t, k in zip(tables, op.table_ndims, strict=True)))[0]
-    return Blockwise(evaluate)(*tables)[0]
-
-
-def _pseudo(op: UndirectedFieldRV, indices, tables):
-    log_pseudo_likelihood = op.pseudo_likelihood_op()
-    indices = indices.astype("int8")
-    if shared_by_rows(tables, op.table_ndims):
-        tables = [core(t, k) for t, k in zip(tables, op.table_ndims, strict=True)]
-        rows = log_pseudo_likelihood(indices.reshape((-1, op.n_variables)), *tables)
-        return rows.reshape(indices.shape[:-1], ndim=indices.ndim - 1)
-    return Blockwise(log_pseudo_likelihood)(indices[..., None, :], *tables)[..., 0]
-
-
 def _with_columns(op: DiscreteFieldRV, value):
     """`value`, refused where its last dimension is not the variables of the field."""
     if value.type.shape[-1] == op.n_variables:
@@ -355,21 +284,7 @@ def _field_logprob(op, values, rng, size, *parameters, **kwargs):
         value = HiddenStates()(value)
     # imputed cells arrive as floats, and Metropolis proposes values that are no states
     indices, legal = op.encode(value)
-    if op.likelihood == "pseudo":
-        logp = op.weighted(_pseudo(op, indices, op.log_tables(parameters, pt)), indices, parameters)
-    elif op.likelihood == "adjusted-pseudo":
-        logp = _pseudo(op, indices, op.adjusted_tables(parameters))
-    else:
-        logp = op.log_potential(indices, parameters)
-        if op.likelihood == "exact":
-            logp = logp - log_partition(op, op.log_tables(parameters, pt))
-        elif op.likelihood == "path":
-            warn_of_data(op.path, op.family, value)
-            logp = logp - along_path(op.path, op.family, parameters)
-        elif op.likelihood == "monte-carlo":
-            logp = logp - log_partition_by_sample(op, parameters)
-        else:
-            logp = logp - IntractableLogPartition()(*parameters)
+    logp = op.likelihood.log_density(op, indices, parameters, value)
     logp = pt.switch(pt.all(legal, axis=-1), logp, -np.inf)
     logp = op.check(logp if where is None else logp[where], parameters)
-    return logp if op.likelihood == "path" else probability_or_nan(logp, op.likelihood, values[0])
+    return op.likelihood.as_probability(logp, values[0])

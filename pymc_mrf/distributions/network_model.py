@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_option
+from pymc_mrf.checks import check_option, warn_user
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
 from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
@@ -22,9 +22,9 @@ from pymc_mrf.distributions.network_columns import (
 from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.fields.column_reader import find_columns
+from pymc_mrf.fields.column_reader import find_columns, when_of_rows
 from pymc_mrf.fields.state_numbers import one_or_each
-from pymc_mrf.fields.table_columns import as_numbered_table, as_table, check_row_labels
+from pymc_mrf.fields.table_columns import Table, as_numbered_table, as_table, check_row_labels
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -143,7 +143,9 @@ def network_model(
     Warns
     -----
     UserWarning
-        Once, if columns have been left out or codes from 1 counted from 0.
+        Once, if columns have been left out or codes from 1 counted from 0; or if the labels of the rows
+        are dates, or a column has dates or is called "day" or the like, that increase from row to row, as in
+        a diary: rows are taken for independent ones.
 
     See Also
     --------
@@ -207,6 +209,8 @@ def _read(
 ) -> tuple[TableRows, str, dict]:
     """Read the columns of a table; their kind, "auto" decided; and the coordinates of the model."""
     found = as_numbered_table(table, "table")
+    given: Any = kind.names if isinstance(kind, ColumnKinds) else columns
+    _tell_of_time(found, [*others, *(() if given is None else given)])
     if isinstance(kind, ColumnKinds):
         _refuse_beside_kinds(kind, others, columns=columns, n_states=n_states)
         return read_rows(found, kind), "mixed", kind.coords(complete(kind.names))
@@ -226,6 +230,17 @@ def _read(
     if kind == "nominal":
         axes["entry"] = record.entry_labels(complete(record.names))
     return read_rows(found, record), kind, axes
+
+
+def _tell_of_time(table: Table, used: Sequence) -> None:
+    """Warn of rows that are in time by what the table tells; `used` are columns that are something else."""
+    if when := when_of_rows(table, used):
+        warn_user(
+            f"table: from row to row {when} increase{'s' if when.startswith('column') else ''}, as in a "
+            "diary, but rows are taken for independent ones: if one depends on the row before, learn arrows "
+            "from row to row, by a pymc_mrf.KineticMRF with time= and series= for the columns that say when "
+            "and who"
+        )
 
 
 def _refuse_beside_kinds(kinds: ColumnKinds, others: list, **given: Any) -> None:

@@ -9,6 +9,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
@@ -37,7 +38,7 @@ def tag_parents(node, model: pm.Model) -> None:
     parents = free_parents(node, model)
     grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)
     for variable in parents:
-        if grouped and node.op.likelihood == "particles":  # moved with the groups
+        if grouped and node.op.likelihood.is_intractable:  # moved with the groups
             variable.tag.mrf_group_nodes = True
         if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
             raise ValueError(
@@ -105,9 +106,14 @@ def is_same(a, b) -> bool:
     return a.index == b.index and all(map(is_same, a.owner.inputs, b.owner.inputs))
 
 
-def likelihoods_fed(variable) -> tuple[str, ...]:
-    """Return the kinds of likelihood of the fields that a free variable parametrises, from its tag."""
+def likelihoods_fed(variable) -> tuple[Likelihood, ...]:
+    """Return the likelihoods of the fields that a free variable parametrises, from its tag."""
     return getattr(variable.tag, "mrf_likelihoods", ())
+
+
+def feeds_intractable(variable) -> bool:
+    """Whether a free variable parametrises a field whose partition function is not known, from its tag."""
+    return any(likelihood.is_intractable for likelihood in likelihoods_fed(variable))
 
 
 def field_node(rv):
@@ -123,12 +129,11 @@ def field_node(rv):
     return node
 
 
-def fields_under(likelihood: str, model: pm.Model) -> list[tuple]:
-    """Find the fields of a model that have a likelihood: a variable of each, and its apply node."""
+def fields_of(model: pm.Model) -> list[tuple]:
+    """Find the fields of a model: a variable of each, and its apply node."""
     first: dict = {}  # both parts of a field with missing cells lead to its node
     for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is not None and node.op.likelihood == likelihood:
+        if (node := field_node(rv)) is not None:
             first.setdefault(node, rv)
     return [(rv, node) for node, rv in first.items()]
 

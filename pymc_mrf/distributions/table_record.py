@@ -8,7 +8,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-from pymc_mrf.distributions.parents import field_node, fields_under
+from pymc_mrf.distributions.parents import field_node, fields_of
 from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
 
 
@@ -80,7 +80,7 @@ def scale_of(model: pm.Model, name: str) -> np.ndarray:
     ValueError
         If there are none, or they divide by different numbers.
     """
-    nodes = [node for _, node in fields_under("gaussian", model)]
+    nodes = [node for _, node in fields_of(model) if isinstance(node.op, GaussianFieldRV)]
     own = [node for node in nodes if model[name] in set(ancestors(node.inputs))]
     scales = {node.op.scale for node in own or nodes}
     if len(scales) != 1:

@@ -4,8 +4,6 @@ The log pseudo-likelihood is concave in the natural parameters, so that L-BFGS-B
 gradient finds the maximum if there is one.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pymc_mrf.checks import warn_user, whole_number
@@ -16,52 +14,6 @@ from pymc_mrf.kernels.estimates.pseudo_likelihood import (
     pseudo_scores_and_information,
     states_gradient,
 )
-
-SMALL = 1_000_000
-"""Rows times squared number of nodes up to which whole arrays take less time than to compile a kernel."""
-
-Evaluate = Callable[..., tuple[float, np.ndarray, np.ndarray]]
-"""Of log tables of edges (r, K, K) and nodes (d, K): a weighted mean of the log pseudo-likelihood over rows,
-and its gradients by both."""
-
-
-def of_few_rows(rows: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> Evaluate:
-    """Do what `binary_gradient` does, without a kernel.
-
-    Of different `rows` (n, d) with `weights` (n,), and `edges` (r, 2).
-    """
-    T, (u, v), d = rows.astype(float), edges.T, rows.shape[1]
-
-    def evaluate(of_edges, of_nodes):
-        # as a field of states 0 and 1, with a weight for each edge and a bias for each node
-        by_u, by_v = of_edges[:, 1, 0] - of_edges[:, 0, 0], of_edges[:, 0, 1] - of_edges[:, 0, 0]
-        W = np.zeros((d, d))
-        W[u, v] = W[v, u] = of_edges[:, 1, 1] - of_edges[:, 0, 0] - by_u - by_v
-        bias = of_nodes[:, 1] - of_nodes[:, 0] + np.bincount(u, by_u, d) + np.bincount(v, by_v, d)
-        odds = T @ W + bias
-        small = np.exp(-np.abs(odds))
-        log_p = np.minimum(np.where(T > 0.0, odds, -odds), 0.0) - np.log1p(small)
-        R = weights[:, None] * (T - np.where(odds > 0.0, 1.0, small) / (1.0 + small))
-        products, g = R.T @ T, R.sum(axis=0)
-        g_uv, g_u, g_v = products[u, v] + products[v, u], g[u], g[v]
-        by_edge = np.stack([g_uv - g_u - g_v, g_v - g_uv, g_u - g_uv, g_uv], axis=1)
-        by_node = np.stack([-g, g], axis=1)
-        return float(weights @ log_p.sum(axis=1)), by_edge.reshape(-1, 2, 2), by_node
-
-    return evaluate
-
-
-def of_rows(rows: np.ndarray, weights: np.ndarray, problem: FitProblem) -> Evaluate:
-    """Evaluate by a kernel, of different `rows` (n, d) with `weights` (n,)."""
-    K, graph = problem.family.n_states, problem.graph
-    gradient = binary_gradient if K == 2 else states_gradient
-    by_edge, by_node = np.empty((graph.n_edges, K, K)), np.empty((graph.n_nodes, K))
-
-    def evaluate(of_edges, of_nodes):
-        value = gradient(rows, of_edges, of_nodes, graph.arrays, weights, by_edge, by_node)
-        return value, by_edge, by_node
-
-    return evaluate
 
 
 def maximise(
@@ -78,14 +30,13 @@ def maximise(
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
     (rows, counts, _), graph, family = problem.distinct_rows, problem.graph, problem.family
     weights = counts / counts.sum()
-    statistics = family.edge_statistics(graph.edges)
-    if family.n_states == 2 and len(rows) * graph.n_nodes**2 <= SMALL:
-        evaluate = of_few_rows(rows, weights, graph.edges)
-    else:
-        evaluate = of_rows(rows, weights, problem)
+    statistics, K = family.edge_statistics(graph.edges), family.n_states
+    evaluate = binary_gradient if K == 2 else states_gradient
+    by_edge, by_node = np.empty((graph.n_edges, K, K)), np.empty((graph.n_nodes, K))
 
     def objective(parameters):
-        lpl, by_edge, by_node = evaluate(*problem.tables(parameters))
+        tables = problem.tables(parameters)
+        lpl = evaluate(rows, *tables, graph.arrays, weights, by_edge, by_node)
         gradient = problem.collect((by_edge * statistics).sum(axis=(1, 2)), by_node)
         value = lpl - 0.5 * ridge * parameters @ parameters
         return -value, ridge * parameters - gradient

@@ -1,6 +1,8 @@
 """What the columns of a table are: read from it, told, or both; one set of guards for fields of all kinds."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from itertools import pairwise
 from numbers import Number
 from typing import Any
 
@@ -22,6 +24,8 @@ from pymc_mrf.fields.table_columns import (
 MAX_STATES = 20  # that are not named; more are ages, counts, or names of persons
 RECODE = "as with pymc_mrf.recode_states(table, {1: 0, 2: 1, ...}, columns=[...])"
 KINDS = ("continuous", "ordinal", "nominal", "binary")
+TIMES = ("time", "date", "hour", "day", "week", "month", "year", "wave", "beep", "occasion")
+LEAST_RUN = 3  # rows; of values in any order runs have two on average
 
 
 def column_kinds(
@@ -134,6 +138,39 @@ def find_columns(
     if said + more:
         warn_user("table: " + "; ".join(said + more))
     return record
+
+
+def when_of_rows(table: Table, used: Sequence = ()) -> str:
+    """Say what tells that rows of a table are in time; nothing if nothing does.
+
+    That is a column of dates, or of numbers with the name of a time, or dates as labels of the rows, that
+    increase from row to row, in runs of `LEAST_RUN` rows and more on average: one for each person. Dates of
+    rows in any order, or that many have in common, do not tell. `used` are columns that are something else.
+    """
+    if _is_in_time(table.rows, only_dates=True):
+        return "the labels of the rows"
+    for k, name in enumerate(table.names):
+        if name in used:
+            continue
+        column = table.column(k)
+        is_named = str(name).lower() in TIMES
+        if not column.is_missing.any() and _is_in_time(column.present(), only_dates=not is_named):
+            return f"column {name!r}"
+    return ""
+
+
+def _is_in_time(values: Sequence, *, only_dates: bool) -> bool:
+    """Whether dates, or numbers, increase from row to row in runs."""
+    if len(values) < LEAST_RUN or not all(_is_date(v) or isinstance(v, Number) for v in values[:1]):
+        return False
+    if only_dates and not _is_date(values[0]):
+        return False
+    increases = sum(bool(b > a) for a, b in pairwise(values))
+    return len(values) >= LEAST_RUN * (len(values) - increases)
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, date | np.datetime64)
 
 
 def read_kinds(

@@ -52,7 +52,6 @@ def estimates(
     run: Callable[[np.ndarray], TwoMoments],
     n_bytes: int,
     n_chains: int,
-    together: int = 1,
 ) -> Estimates:
     """Two kinds of marginals and their standard errors, from the variation between chains.
 
@@ -63,11 +62,10 @@ def estimates(
     run : callable
         Runs chains from such states, and gives the moments of both kinds of marginals.
     n_bytes : int
-        Of what it keeps for `together` chains, and for fewer.
-    n_chains, together : int
-        Chains, and those that are moved together at least.
+        Of what it keeps for each chain.
+    n_chains : int
     """
-    size = min(MOST_CHAINS, together * max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
+    size = min(MOST_CHAINS, max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
     batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]
     first, second = run(start(batches[0]))
     for m in batches[1:]:

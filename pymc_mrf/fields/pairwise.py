@@ -17,12 +17,12 @@ from pymc_mrf.fields.modes import Mode, pairwise_mode
 from pymc_mrf.fields.monte_carlo import ChainMoments, TwoMoments, estimates, moments
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.perfect import perfect_sample
-from pymc_mrf.fields.simulation import GibbsSimulator
+from pymc_mrf.fields.simulation import SWEEPS_KEPT, GibbsSimulator
 from pymc_mrf.fields.tree_simulation import TreeSimulator
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.simulation.state_counts import WORD, counter_sizes, fill_moments
+from pymc_mrf.kernels.simulation.pair_counts import count_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +170,12 @@ class PairwiseField(FixedField[Marginals]):
         if method == "tree":
             partitions = self._partitions(options["partition"], options["n_partitions"], rng)
             run = partial(self._tree_averaged, trees=TreeSimulator(self.graph, partitions), **sweeps)
-            n_bytes, together = 8 * (edge_tables.size + node_tables.size), 1
+            n_bytes = 8 * (edge_tables.size + node_tables.size)
         else:
             run = partial(self._counted, **sweeps)
-            shape = self.graph.n_nodes, self.graph.n_edges, self.n_states
-            n_bytes, together = 8 * sum(counter_sizes(*shape, options["n_sweeps"])), WORD
-        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"], together)
+            k = self.n_states - 1
+            n_bytes = (SWEEPS_KEPT + 4 * k) * self.graph.n_nodes + 4 * k * k * self.graph.n_edges
+        means, errors = estimates(self._start_states(rng), run, n_bytes, options["n_chains"])
         return *means, errors, None
 
     def _counted(self, x, *, n_burn_in: int, n_sweeps: int, rng) -> TwoMoments:
@@ -183,9 +183,9 @@ class PairwiseField(FixedField[Marginals]):
         simulator = GibbsSimulator(self.graph, self.n_states, len(x))
         simulator.load(x)
         simulator.advance(self.edge_tables, self.node_tables, n_burn_in, rng)
-        counters = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
+        counts = simulator.count(self.edge_tables, self.node_tables, n_sweeps, rng)
         nodes, edges = (np.empty((2, *table.shape)) for table in (self.node_tables, self.edge_tables))
-        fill_moments(counters, self.graph.edges, len(x), n_sweeps, nodes, edges)
+        count_moments(*counts, self.graph.edges, n_sweeps, nodes, edges)
         return ChainMoments(len(x), *nodes), ChainMoments(len(x), *edges)
 
     def _tree_averaged(

@@ -13,10 +13,8 @@ from pymc_mrf.kernels.simulation import (
     packed_gibbs,
     packed_states,
     pair_counts,
-    state_counts,
     states_gibbs,
 )
-from pymc_mrf.kernels.simulation.state_counts import StateCounters
 
 Sweeps = Callable[[int, np.random.Generator], None]
 """Moves the chains loaded, by a number of sweeps of a field that is tabulated."""
@@ -29,6 +27,9 @@ MIN_CHAINS = 8
 
 MIN_CHAINS_STATES = 16
 """What the same number is for more states."""
+
+SWEEPS_KEPT = 15
+"""Sweeps whose states are kept until they are counted."""
 
 
 class PackedChains:
@@ -60,10 +61,6 @@ class PackedChains:
         else:
             packed_states.unpack_columns(self.z, x.T)
 
-    def store_words(self, words: np.ndarray) -> None:
-        """Copy words of state 1 to `words` (1, d, W)."""
-        words[0] = self.z[:, : words.shape[2]]
-
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs without unpacking."""
         pair_counts.pair_counts_packed(self.z, self.n_chains, self.graph.edges, counts)
@@ -91,10 +88,6 @@ class BlockChains:
     def store(self, x: np.ndarray) -> None:
         """Write rows of states."""
         states_gibbs.store_blocks(self.z, x)
-
-    def store_words(self, words: np.ndarray) -> None:
-        """Pack each state but the first into `words` (K - 1, d, W)."""
-        states_gibbs.pack_blocks(self.z, self.n_chains, words)
 
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
@@ -124,29 +117,18 @@ class RowChains:
         """Copy into rows of states."""
         x[:] = self.x
 
-    def store_words(self, words: np.ndarray) -> None:
-        """Pack each state but the first into `words` (K - 1, d, W)."""
-        for a, of_state in enumerate(words, start=1):
-            packed_states.pack((self.x == a).view(np.int8), of_state)
-
     def pair_counts(self, counts: np.ndarray) -> None:
         """Count state pairs."""
         pair_counts.pair_counts(self.x, self.graph.edges, counts)
 
 
-def _all_finite(edge_tables: np.ndarray, node_tables: np.ndarray) -> bool:
-    return bool(np.isfinite(edge_tables).all() and np.isfinite(node_tables).all())
-
-
 def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
-    # weights and biases cannot express impossible pairs: infinity less infinity
-    finite = _all_finite(edge_tables, node_tables)
-    sweeps = gibbs.gibbs_sweeps if finite else gibbs.gibbs_sweeps_states
-    return lambda x, n_sweeps, rng: sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
+    return lambda x, n_sweeps, rng: gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
 
 
 def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
-    if not _all_finite(edge_tables, node_tables):
+    # weights and biases cannot express impossible pairs: infinity less infinity
+    if not (np.isfinite(edge_tables).all() and np.isfinite(node_tables).all()):
         tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
         return lambda x, n_sweeps, rng: states_gibbs.sweep_rows(x, tables, graph, n_sweeps, rng)
     weight, bias = gibbs.binary_form(edge_tables, node_tables, graph.edges)
@@ -282,21 +264,28 @@ class GibbsSimulator:
         node_tables: np.ndarray,
         n_sweeps: int,
         rng: np.random.Generator,
-    ) -> StateCounters:
-        """Move the chains as `advance` does, and count the states that each chain is in after each sweep."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Move the chains as `advance` does, and count the states that each chain is in after each sweep.
+
+        Returns
+        -------
+        nodes : (d, K - 1, m) int32 array
+            Sweeps after which a node is in each of the states 1..K-1.
+        pairs : (r, K - 1, K - 1, m) int32 array
+            Sweeps after which the ends of an edge are in two of them.
+        """
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
-        graph, K = self.graph, self.n_states
-        counters = state_counts.allocate(graph.n_nodes, graph.n_edges, K, self.n_chains, n_sweeps)
-        shape = -1, K - 1, graph.n_nodes, counters.n_words
-        states = counters.states.flat.reshape(shape)
-        for done in range(0, n_sweeps, len(states)):
-            states[n_sweeps - done :] = 0
-            for words in states[: n_sweeps - done]:
+        (r, d), k, m = (len(edge_tables), len(node_tables)), self.n_states - 1, self.n_chains
+        nodes, pairs = np.zeros((d, k, m), dtype=np.int32), np.zeros((r, k, k, m), dtype=np.int32)
+        states = np.empty((SWEEPS_KEPT, d, m), dtype=np.int8)
+        for done in range(0, n_sweeps, SWEEPS_KEPT):
+            kept = states[: n_sweeps - done]
+            for columns in kept:
                 sweeps(1, rng)
-                self._chains.store_words(words)
-            state_counts.count_states(counters, graph.edges)
-        return counters
+                self._chains.store(columns.T)
+            pair_counts.count_states(kept, self.graph.edges, nodes, pairs)
+        return nodes, pairs
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
         K = self.n_states

@@ -121,7 +121,11 @@ class Cost(NamedTuple):
 
 
 def _compiled_if_worth_it(kernel: Any, adjacency: Adjacency) -> Any:
-    """Leave small graphs to the interpreter: compiling takes seconds, although only once."""
+    """Leave small graphs to the interpreter.
+
+    Of 10 to 64 nodes the first one takes .2 s of CPU time so; 2.7 s where the kernels are yet to be compiled,
+    and .33 s where they are only loaded.
+    """
     return kernel if len(adjacency.neighbors) > MANY_NEIGHBORS else kernel.py_func
 
 

@@ -1,12 +1,9 @@
 """Partitions of a factor graph's variables into factor trees: Rivasseau (2005), definition 4.3.2.
 
 A factor belongs to the tree that contains two or more of its variables, of which there may be one
-(rule 5). Two searches:
-
-- `paper`: sec. 5.3. Variables and factors are vertices of one graph in which trees grow as in
-  pairwise graphs, rule 11 added. A tree takes all factors around its variables, also those
-  through which it goes no further, and these are lost to later trees.
-- `pockets`: trees of variables. A factor belongs to a tree from its second variable on.
+(rule 5). Trees grow over variables, and a factor belongs to a tree from its second variable on. The search of
+sec. 5.3, in which a tree takes all factors around its variables, is in
+``examples/rivasseau_2005/paper_partition.py``.
 """
 
 import heapq
@@ -14,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pymc_mrf.graph.tree_growth import BLACK, GRAY, RED, WHITE, PaperGrowth
+from pymc_mrf.graph.tree_growth import BLACK, GRAY, RED, WHITE
 
 POCKET_SIZE = 20
 """Groups of variables up to this size are not cut off from the rest. Larger ones gain little here."""
@@ -25,90 +22,13 @@ def factor_trees(
     scopes: Sequence[Sequence[int]],
     rng: np.random.Generator,
     *,
-    method: str,
     order: str,
     backtrack: bool,
 ) -> list[list[int]]:
     """Trees of sorted variables; arguments as in `pymc_mrf.graph.tree_partition.tree_partition`."""
-    if method == "paper":
-        rank = rng.permutation(n_variables + len(scopes)).tolist()
-        trees = _paper_trees(n_variables, scopes, rank, order=order, backtrack=backtrack)
-    else:
-        rank = rng.permutation(n_variables).tolist()
-        trees = _PocketSearch(n_variables, scopes, rank, order=order, backtrack=backtrack).trees()
-    return [sorted(tree) for tree in trees]
-
-
-class _FactorPaperGrowth(PaperGrowth):
-    """Trees of variables 0..d-1 and factors d, d + 1, ...: rule 11.
-
-    ``kept[v]`` are the factors of variable v that belong to an earlier tree: they let one of their
-    variables into the present tree.
-    """
-
-    def __init__(
-        self,
-        adjacency: list[set[int]],
-        rank: Sequence[int],
-        n_variables: int,
-        *,
-        order: str,
-        backtrack: bool,
-    ) -> None:
-        super().__init__(adjacency, rank, order=order, backtrack=backtrack)
-        self.kept: list[set[int]] = [set() for _ in range(n_variables)]
-        self.met: set[int] = set()
-
-    def grow(self, start: int) -> list[int]:
-        self.met = set()
-        return super().grow(start)
-
-    def _add(self, u: int) -> bool:
-        if u >= len(self.kept):
-            return super()._add(u)
-        # a factor that is gray, black or kept and met has a variable in this tree already
-        if any(self.color[p] in (GRAY, BLACK) for p in self.adjacency[u]):
-            return False
-        if not self.met.isdisjoint(self.kept[u]) or not super()._add(u):
-            return False
-        self.met |= self.kept[u]
-        return True
-
-
-def _paper_trees(
-    d: int, scopes: Sequence[Sequence[int]], rank: Sequence[int], *, order: str, backtrack: bool
-) -> list[list[int]]:
-    adjacency: list[set[int]] = [set() for _ in range(d + len(scopes))]
-    for p, scope in enumerate(scopes, d):
-        if len(scope) > 1:  # a factor of one variable joins nothing
-            adjacency[p].update(scope)
-            for v in scope:
-                adjacency[v].add(p)
-    growth = _FactorPaperGrowth(adjacency, rank, d, order=order, backtrack=backtrack)
-    changed = set(range(d))
-    trees: list[list[int]] = []
-    while removed := set(growth.grow_from_lowest(changed)):
-        variables = [v for v in removed if v < d]
-        trees.append(variables)
-        factors = set()
-        for v in variables:
-            factors |= adjacency[v]
-            for p in adjacency[v]:
-                adjacency[p].discard(v)
-        factors |= {p for p in removed if p >= d}
-        changed = set()
-        for p in factors:
-            if p in removed or len(adjacency[p]) < 2:
-                for v in adjacency[p]:
-                    adjacency[v].discard(p)
-                    if len(adjacency[p]) > 1:
-                        growth.kept[v].add(p)
-                changed |= adjacency[p]
-                adjacency[p] = set()
-                removed.add(p)
-        growth.seen |= changed | factors
-        growth.finish(removed)
-    return trees
+    rank = rng.permutation(n_variables).tolist()
+    search = _PocketSearch(n_variables, scopes, rank, order=order, backtrack=backtrack)
+    return [sorted(tree) for tree in search.trees()]
 
 
 class _PocketSearch:

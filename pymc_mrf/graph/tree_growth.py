@@ -4,13 +4,9 @@ A tree grows from a start vertex. Vertices are white (not met), gray (one neighb
 candidates, in a priority queue), red (in the tree) or black (out of reach of this tree: two
 neighbours in it would close a cycle, or the vertex was refused). What is left when the queue is
 empty is for the next trees, so that a vertex is better refused if taking it would cut a few
-vertices off from the rest. The two classes differ in how they see that, and in the order of the
-queue:
-
-- `PaperGrowth` counts the ways out of each vertex (rule 10) and leaves candidates at the place in the
-  queue at which they entered;
-- `PocketGrowth` searches the surroundings for pockets of up to `pocket_size` vertices, and can move
-  candidates forward as their neighbours turn black.
+vertices off from the rest. `PocketGrowth` searches the surroundings for pockets of up to `pocket_size`
+vertices, and can move candidates forward as their neighbours turn black; `TreeGrowth` leaves open how that is
+seen, and the order of the queue. Those of the thesis are in ``examples/rivasseau_2005/paper_partition.py``.
 
 Not implemented: backtracking of more than one vertex.
 """
@@ -125,87 +121,6 @@ class TreeGrowth(ABC):
     def _refuse(self, u: int) -> None:
         self.color[u] = BLACK
         self.black.add(u)
-
-
-class PaperGrowth(TreeGrowth):
-    """Queue of fig. 5.5 and one-step backtracking with propagation, rule 10.
-
-    ``available[v]`` counts the neighbours of v through which a later tree could still reach it. When
-    one is left to a black vertex, it is trapped: ``escape[v]`` is that neighbour, which in turn does
-    not count v and must stay out of this tree. A vertex is refused if it is the last way out of
-    a gray or black one. White vertices may lose all ways out: this tree itself will reach them.
-    """
-
-    def __init__(
-        self, adjacency: list[set[int]], rank: Sequence[int], *, order: str, backtrack: bool
-    ) -> None:
-        super().__init__(adjacency, rank, order=order, backtrack=backtrack)
-        self.escape = [-1] * len(adjacency)
-        self.n_trapped = [0] * len(adjacency)
-
-    def _key(self, v: int, step: int) -> tuple:
-        near = self.adjacency[v]
-        return len(near & self.white), len(near), -step
-
-    def _add(self, u: int) -> bool:
-        if not self.backtrack:
-            self._color(u, [])
-            return True
-        if self.n_trapped[u]:
-            return False
-        undo: list[tuple[list[int], int, int]] = []
-        self._color(u, undo)
-        color, available = self.color, self.available
-        for v in self.adjacency[u]:
-            if color[v] == RED:
-                continue
-            undo.append((available, v, available[v]))
-            available[v] -= 1
-            if available[v] == 0 and v not in self.white:
-                for values, i, old in reversed(undo):
-                    values[i] = old
-                return False
-            if color[v] == BLACK:
-                self._propagate(v, undo)
-        return True
-
-    def _color(self, u: int, undo: list[tuple[list[int], int, int]]) -> None:
-        color = self.color
-        undo.append((color, u, color[u]))
-        color[u] = RED
-        for v in self.adjacency[u]:
-            if color[v] in (WHITE, GRAY):
-                undo.append((color, v, color[v]))
-                color[v] = GRAY if color[v] == WHITE else BLACK
-
-    def _propagate(self, v: int, undo: list[tuple[list[int], int, int]]) -> None:
-        """Follow the last ways out from the black vertex `v`, over vertices of any colour."""
-        color, available, escape = self.color, self.available, self.escape
-        while available[v] == 1 and escape[v] < 0:
-            ways = (w for w in self.adjacency[v] if color[w] != RED and escape[w] != v)
-            w = next(ways, -1)
-            if w < 0:  # what still counts is the vertex that is just being added
-                return
-            undo += [
-                (escape, v, -1),
-                (self.n_trapped, w, self.n_trapped[w]),
-                (available, w, available[w]),
-            ]
-            escape[v] = w
-            self.n_trapped[w] += 1
-            available[w] -= 1
-            self.seen.add(w)
-            v = w
-
-    def _refuse(self, u: int) -> None:
-        super()._refuse(u)
-        if self.backtrack:
-            self._propagate(u, [])
-
-    def _reset(self, v: int) -> None:
-        super()._reset(v)
-        self.escape[v] = -1
-        self.n_trapped[v] = 0
 
 
 class PocketGrowth(TreeGrowth):

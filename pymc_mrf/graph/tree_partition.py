@@ -9,7 +9,7 @@ what is particular to factor graphs in `pymc_mrf.graph.factor_tree_partition`.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from pymc_mrf.graph.factor_tree_partition import factor_trees
 from pymc_mrf.graph.forest_arrays import blocks_of_nodes
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.graph.tree_dissolution import dissolve_small_trees
-from pymc_mrf.graph.tree_growth import PaperGrowth, PocketGrowth, TreeGrowth
+from pymc_mrf.graph.tree_growth import PocketGrowth, TreeGrowth
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -29,7 +29,6 @@ def tree_partition(
     graph: "nx.Graph | PairwiseGraph | FactorGraph",
     *,
     rng: np.random.Generator | int | None = None,
-    method: str = "pockets",
     order: str = "priority",
     backtrack: bool = True,
     simplify: bool = True,
@@ -41,19 +40,11 @@ def tree_partition(
     graph : networkx.Graph, PairwiseGraph or FactorGraph
     rng : numpy.random.Generator or seed, optional
         Breaks ties. Each call with a generator gives another partition; equal seeds give equal ones.
-    method : {"pockets", "paper"}
-        "paper" is the algorithm of Rivasseau (2005). "pockets" differs in the order of the queue
-        and in `backtrack`, takes the best of two searches (four without
-        backtracking), and dissolves small trees at the end
-        (pairwise graphs only). It finds fewer trees: about 30 against 850 on a 100 x 100 lattice, where
-        the thesis reports 365.
     order : {"priority", "random"}
-        Order in which the candidates for a tree are tried: that of the method (fig. 5.5 for
-        "paper") or at random.
+        Order in which the candidates for a tree are tried: few open neighbours first, or at random.
     backtrack : bool
-        Refuse candidates that would cut other nodes off from the rest of the graph. Under "paper"
-        these are nodes with one way out (rule 10), under "pockets" groups of up to 100 nodes (20 in
-        factor graphs).
+        Refuse candidates that would cut groups of up to 100 nodes (20 in factor graphs) off from the rest of
+        the graph.
     simplify : bool
         Before each tree, prune nodes with one neighbour and contract nodes with two neighbours that
         are not adjacent (sec. 5.2.3); they are attached to a tree at the end. Pairwise graphs
@@ -74,6 +65,10 @@ def tree_partition(
 
     Notes
     -----
+    The search differs from that of Rivasseau (2005) in the order of the queue and in `backtrack`, is the best
+    of two (four without backtracking), and dissolves small trees at the end (pairwise graphs only). It finds
+    about 30 trees on a 100 x 100 lattice, where the thesis reports 365.
+
     Growing a tree takes time proportional to the number of edges of its nodes and of their
     neighbours, so that a partition takes time linear in the size of a sparse graph. A random graph
     of 10,000 nodes and 500,000 edges takes a few seconds.
@@ -83,35 +78,31 @@ def tree_partition(
     >>> tree_partition(nx.cycle_graph(4), rng=np.random.default_rng(1))
     [[0, 1, 2], [3]]
     """
-    check_option(method, "method", ("pockets", "paper"))
     check_option(order, "order", ("priority", "random"))
     backtrack, simplify = flag(backtrack, "backtrack"), flag(simplify, "simplify")
     rng = random_generator(rng, "rng")
     if isinstance(graph, FactorGraph):
-        trees = factor_trees(
-            graph.n_variables, graph.scopes, rng, method=method, order=order, backtrack=backtrack
-        )
+        trees = factor_trees(graph.n_variables, graph.scopes, rng, order=order, backtrack=backtrack)
         return [list(tree) for tree in trees]
     graph = as_graph(graph)
 
-    def search(growth_class: type[TreeGrowth], **options: Any) -> list[list[int]]:
+    def search(updated: bool) -> list[list[int]]:
         rank = rng.permutation(graph.n_nodes).tolist()
-        growth = growth_class(_adjacency(graph), rank, order=order, backtrack=backtrack, **options)
-        return _pairwise_trees(growth, simplify=simplify)
+        near = neighbour_sets(graph)
+        growth = PocketGrowth(near, rank, order=order, backtrack=backtrack, updated=updated)
+        return pairwise_trees(growth, simplify=simplify)
 
-    if method == "paper":
-        trees = search(PaperGrowth)
-    else:
-        # which order of the queue is better depends on the graph; ties go to the first
-        orders = [False] if order == "random" else [False, True]
-        # without backtracking chance plays a larger part
-        found = [search(PocketGrowth, updated=updated) for updated in orders * (1 if backtrack else 2)]
-        adjacency = _adjacency(graph)
-        trees = min((dissolve_small_trees(adjacency, trees) for trees in found), key=len)
+    # which order of the queue is better depends on the graph; ties go to the first
+    orders = [False] if order == "random" else [False, True]
+    # without backtracking chance plays a larger part
+    found = [search(updated) for updated in orders * (1 if backtrack else 2)]
+    adjacency = neighbour_sets(graph)
+    trees = min((dissolve_small_trees(adjacency, trees) for trees in found), key=len)
     return [[graph.nodes[v] for v in tree] for tree in trees]
 
 
-def _adjacency(graph: PairwiseGraph) -> list[set[int]]:
+def neighbour_sets(graph: PairwiseGraph) -> list[set[int]]:
+    """Neighbours of each node, by index."""
     # several times faster on large graphs than adding one edge at a time
     ends, others = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
     starts = np.cumsum(np.bincount(ends, minlength=graph.n_nodes))[:-1]
@@ -119,7 +110,7 @@ def _adjacency(graph: PairwiseGraph) -> list[set[int]]:
     return [set(part.tolist()) for part in parts]
 
 
-def _pairwise_trees(growth: TreeGrowth, *, simplify: bool) -> list[list[int]]:
+def pairwise_trees(growth: TreeGrowth, *, simplify: bool) -> list[list[int]]:
     """Trees of sorted node indices: fig. 5.9."""
     adjacency = growth.adjacency
     n = len(adjacency)

@@ -3,7 +3,7 @@
 LLVM's vectoriser gives up on bit-serial loops (early exits, state that is carried along), and leaves them
 several times slower than they can be. These few operations spell out the vectors: in a function
 compiled by `jit`, `load` returns a value of the type `words` (LLVM's ``<8 x i64>``), which the
-operators ``& | ^ ~ + - * << >>`` take; the right operand may be a uint64. LLVM maps it to one AVX-512
+operators ``& | ^ ~ + << >>`` take; the right operand may be a uint64. LLVM maps it to one AVX-512
 register, two AVX2 or four SSE2 or NEON registers. In plain Python the same code works on (8,) uint64
 arrays. For this reason write ``a = a ^ b`` and not ``a ^= b``, which would change an array in place.
 
@@ -188,8 +188,6 @@ for _operator, _instruction in (
     (operator.or_, "or_"),
     (operator.xor, "xor"),
     (operator.add, "add"),
-    (operator.sub, "sub"),
-    (operator.mul, "mul"),
     (operator.lshift, "shl"),
     (operator.rshift, "lshr"),
 ):

@@ -1,1 +1,1 @@
-"""Engines: ways to evaluate the intractable likelihood of a field, one file each."""
+"""Likelihoods, a folder each: what fields, steps, messages and checks ask, and the engines of steps."""

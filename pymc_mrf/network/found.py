@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_model, check_tree, sampled_vector
+from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edge_tables import edge_strength
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.group_differences import named_groups
@@ -48,6 +49,7 @@ class FoundNetwork:
         self._priors: dict[str, np.ndarray] = {}
         if model is not None:
             check_model(model)
+            warn_of_cone(idata, model, "posterior")
             records = records_of(model)
             keep_records(idata, records, {})
         else:
@@ -200,8 +202,8 @@ class FoundNetwork:
 
     @property
     def prior_of_edges(self) -> "pm.Model | None":
-        """Give the model, if it has a prior of the vector of one number for each edge."""
-        return self.model if self._knows_prior and self.tables is None else None
+        """Give the model, if it has a prior of the edges."""
+        return self.model if self._knows_prior else None
 
     @cached_property
     def _read_model(self) -> "pm.Model":

@@ -1,6 +1,8 @@
 """`Network`: a network that a model has learnt, with all that the functions of this package say of it."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,6 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import thinned
-from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.diagnose import diagnose
 from pymc_mrf.analysis.edge_summary import OF_INCLUSION, summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_table
@@ -40,6 +41,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FACTORS = ["bayes_factor", "bayes_factor_bound", "log10_bayes_factor", "log10_bayes_factor_mcse"]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep PyMC from telling what it draws, which nobody asked for."""
+    logger = logging.getLogger("pymc.sampling.forward")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 class Network(FoundNetwork):
@@ -119,7 +132,6 @@ class Network(FoundNetwork):
         the order of the graph, and without what inclusion is about; of a `DirichletProcess` with the
         ``group`` that `point_grouping` puts an edge in.
         """
-        warn_of_cone(self.idata, self.model, "posterior")
         table = summarize_edges(
             self.idata,
             self.weight,
@@ -129,7 +141,7 @@ class Network(FoundNetwork):
             sort="inclusion" if self.is_sparse else "graph",
         )
         if not self.is_sparse:
-            table = table.drop(columns=[*OF_INCLUSION, "evidence"], errors="ignore")
+            table = table.drop(columns=[*OF_INCLUSION, "bayes_factor_text"], errors="ignore")
         if self.is_grouped:
             table.insert(2, "group", point_grouping(self.idata, self.weight).values)
         return table
@@ -172,7 +184,14 @@ class Network(FoundNetwork):
         return diagnose(self.idata, model=self.model)
 
     def evidence(self, bounds: Sequence[float] = BOUNDS) -> "pd.DataFrame":
-        """Tell whether data speak for an edge, as `edge_evidence`, with Bayes factors."""
+        """Tell whether data speak for an edge, as `edge_evidence`, with Bayes factors.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``evidence``, "for", "undecided" or "against", and the Bayes factor, a bound where it is not
+            known, its logarithm and the error of that, as of `edge_inclusion`.
+        """
         prior = self.needed_prior("evidence")
         classes = edge_evidence(self.by_edge, self.weight, bounds=bounds, prior_inclusion=prior)
         found = edge_inclusion(self.by_edge, self.weight, prior_inclusion=prior)
@@ -281,13 +300,14 @@ class Network(FoundNetwork):
         posterior = self.idata["posterior"].to_dataset()
         most = whole_number(n_draws, "n_draws", 1)
         kept = thinned(posterior.sizes["chain"], posterior.sizes["draw"], most)
-        drawn = pm.sample_posterior_predictive(
-            posterior.isel(draw=kept),
-            model=self.reader("check"),
-            var_names=[field],
-            random_seed=random_seed,
-            progressbar=False,
-        )
+        with _quiet():
+            drawn = pm.sample_posterior_predictive(
+                posterior.isel(draw=kept),
+                model=self.reader("check"),
+                var_names=[field],
+                random_seed=random_seed,
+                progressbar=False,
+            )
         groups = {"posterior_predictive": drawn, "observed_data": self.idata}
         return xr.DataTree.from_dict({name: tree[name].to_dataset() for name, tree in groups.items()})
 

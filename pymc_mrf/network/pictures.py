@@ -12,7 +12,13 @@ def draw(net: Any, kind: str, options: dict[str, Any]) -> Any:
     check_option(kind, "kind", tuple(PICTURES))
     function, given = PICTURES[kind]
     module = import_module(f"pymc_mrf.plots.{MODULES.get(function, kind)}")
-    made = getattr(module, function)(**(given(net) | options))
+    arguments = given(net) | options
+    if kind == "table" and "edge" not in options:
+        u, v = (net.graph.nodes[i] for i in net.graph.edges[0])
+        raise TypeError(
+            f'plot("table") shows one edge: name its nodes, as plot("table", edge=({u!r}, {v!r}))'
+        )
+    made = getattr(module, function)(**arguments)
     if kind == "edges" and net.field is None:
         _title_groups(net, made)
     return made

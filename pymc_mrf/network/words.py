@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 10  # edges of a summary
-COLUMNS = ("mean", "sd", "inclusion", "evidence", "r_hat", "ess")
+COLUMNS = ("mean", "sd", "inclusion", "bayes_factor_text", "r_hat", "ess")
 
 
 def heading(net: Any) -> str:

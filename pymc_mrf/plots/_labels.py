@@ -33,6 +33,7 @@ def node_labels(nodes: Sequence[Hashable], font_size: Any) -> NodeLabels:
         texts = [str(k) for k in range(1, len(names) + 1)]
         names = [wrapped(f"{k}  {name}", LEGEND_LINE, "    ") for k, name in enumerate(names, start=1)]
     boxes = np.array([text_size(text, font_size, PADDING) for text in texts])
+    boxes[:, 0] = boxes.max(axis=1)  # no shape is narrower than high
     return NodeLabels(
         [literal(text) for text in texts], boxes, [literal(name) for name in names] * is_numbered
     )

@@ -28,21 +28,44 @@ class Shape(NamedTuple):
     growth: float
 
 
-def diamond(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
-    """Path of the diamond around a rectangle, twice as wide and high, as a custom box style of matplotlib."""
+def ellipse(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
+    """Path of the ellipse around a label, as a custom box style of matplotlib."""
     from matplotlib.path import Path
 
-    pad = PADDING * mutation_size
-    x, y = x0 + 0.5 * width, y0 + 0.5 * height
-    a, b = width + 2.0 * pad, height + 2.0 * pad
-    corners = [(x - a, y), (x, y - b), (x + a, y), (x, y + b), (x - a, y)]
-    return Path(corners, closed=True)
+    centre, half = _padded(x0, y0, width, height, mutation_size)
+    circle = Path.unit_circle()
+    return Path(centre + np.sqrt(2.0) * half * circle.vertices, circle.codes)
+
+
+def rectangle(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
+    """Path of the rectangle around a label, as a custom box style of matplotlib."""
+    return _polygon([(-1, -1), (1, -1), (1, 1), (-1, 1)], x0, y0, width, height, mutation_size)
+
+
+def diamond(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
+    """Path of the diamond around a label, as a custom box style of matplotlib."""
+    return _polygon([(-2, 0), (0, -2), (2, 0), (0, 2)], x0, y0, width, height, mutation_size)
+
+
+def _polygon(corners: list, *label: float) -> Any:
+    """Path through corners in half sizes of a label from its centre."""
+    from matplotlib.path import Path
+
+    centre, half = _padded(*label)
+    return Path(centre + half * np.array([*corners, corners[0]]), closed=True)
+
+
+def _padded(x0: float, y0: float, width: float, height: float, size: float) -> tuple:
+    """Centre and half sizes of a label with padding, at least as wide as high: one letter gets a circle."""
+    pad = 2.0 * PADDING * size
+    half = 0.5 * np.array([max(width, height) + pad, height + pad])
+    return np.array([x0 + 0.5 * width, y0 + 0.5 * height]), half
 
 
 PLAIN = Shape(f"round,pad={PADDING}", "o", 1.0)
 SHAPES = {
-    "continuous": Shape(f"ellipse,pad={PADDING}", "o", float(np.sqrt(2.0))),
-    "ordinal": Shape(f"square,pad={PADDING}", "s", 1.0),
+    "continuous": Shape(ellipse, "o", float(np.sqrt(2.0))),
+    "ordinal": Shape(rectangle, "s", 1.0),
     "nominal": Shape(diamond, "D", 2.0),
 }
 

@@ -14,8 +14,6 @@ from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import flatten_steps
 from pymc.util import get_random_generator, get_state_from_generator
 
-from pymc_mrf.checks import check_labels
-from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.runs._pymc import multiprocessing_context
 from pymc_mrf.runs.present_edges import with_many_edges
 
@@ -29,19 +27,6 @@ NOT_SUPPORTED = {
     "keep_warning_stat": "warnings are logged",
     "blas_cores": "set the environment variable OMP_NUM_THREADS",
 }
-
-
-def _check_labels_of_starts(model: pm.Model, initvals: Any) -> None:
-    """Refuse starts with labels that are not those of the variable's nodes, or of its last dimension."""
-    for starts in initvals if isinstance(initvals, list | tuple) else [initvals]:
-        for key, values in (starts or {}).items():
-            name = getattr(key, "name", key)
-            node = field_node(model.named_vars[name]) if name in model.named_vars else None
-            dims = model.named_vars_to_dims.get(name) or (None,)
-            labels = model.coords.get(dims[-1]) if node is None else node.op.node_labels
-            if labels is not None:
-                what = "node" if node is not None else str(dims[-1])
-                check_labels(values, list(labels), f"initvals: {name}", what)
 
 
 class PreparedRun(NamedTuple):
@@ -108,7 +93,6 @@ def prepare(
         if "target_accept" in kwargs.get("nuts", {}):
             raise ValueError("target_accept is given twice: leave it out of nuts={...}")
         kwargs["nuts"] = {**kwargs.get("nuts", {}), "target_accept": target_accept}
-    _check_labels_of_starts(model, initvals)
     compile_kwargs = resolve_backend_compile_kwargs(backend, compile_kwargs)
     context = multiprocessing_context(mp_ctx, mode=compile_kwargs.get("mode"), quiet=quiet)
     rngs = get_random_generator(seed).spawn(chains)

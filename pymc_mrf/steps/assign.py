@@ -10,25 +10,25 @@ import warnings
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
-from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.parents import likelihoods_fed
+from pymc_mrf.distributions.parents import feeds_intractable
 from pymc_mrf.distributions.remedies import advice_of, possible_of
-from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
+from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
+from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
 from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
 from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-from pymc_mrf.steps.groups.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -78,7 +78,7 @@ class Unsampleable(BlockedStep):
             return Competence.INCOMPATIBLE if served else Competence.IDEAL
         discrete = not var.dtype.startswith("float")
         # a frozen model has lost its tags: then names tell, and the constructor finds out for certain
-        feeds = "particles" in likelihoods_fed(var) or any(
+        feeds = feeds_intractable(var) or any(
             var.name == other.name for other in IntractableLogPartition.discrete_inputs
         )
         if discrete and feeds:
@@ -115,10 +115,12 @@ class Unsampleable(BlockedStep):
         var = model.values_to_rvs[vars[0]]
         nodes = fields_fed(var, model)
         for step in GROUP_SAMPLERS:
-            if nodes and step.default_for == nodes[0].op.likelihood:
+            if nodes and step.is_default_for(nodes[0].op.likelihood):
                 return step(vars, model=model, **kwargs)
         what = (
-            f'a field with likelihood="{nodes[0].op.likelihood}"' if nodes else "no Markov random field"
+            f'a field with likelihood="{nodes[0].op.likelihood.name}"'
+            if nodes
+            else "no Markov random field"
         )
         raise ValueError(
             f"{var.name} is a DirichletProcess that feeds {what}, and no step samples that; pass it "

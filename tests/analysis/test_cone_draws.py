@@ -70,8 +70,14 @@ def test_what_else_reads_weights_says(rng):
     pmrf.partial_correlations(inside, "theta", 1.0, GRAPH)
     with model, pytest.warns(UserWarning, match=OUT):
         pmrf.summarize_edges(idata, "theta", graph=GRAPH)
+    with model, pytest.warns(UserWarning, match=OUT):
+        pmrf.node_measures(idata, "theta", graph=GRAPH)
+    with pytest.warns(UserWarning, match=OUT):
+        pmrf.Network(idata, model)
     with model:
         pmrf.summarize_edges(inside, "theta", graph=GRAPH)
+        pmrf.node_measures(inside, "theta", graph=GRAPH)
+    pmrf.Network(inside, model)
 
 
 def test_chains_that_never_came_inside(rng):

@@ -286,11 +286,11 @@ def test_pseudo_likelihood_of_strong_couplings(coupling, level, rng):
     ("limit", "level", "has_field"), [(1e-4, "against", True), (0.25, "for", False)]
 )
 def test_paths_whose_error_shows(limit, level, has_field, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("pymc_mrf.distributions.path.folder", lambda: tmp_path)
+    monkeypatch.setattr("pymc_mrf.likelihood.path.path_form.folder", lambda: tmp_path)
     with pm.Model() as model:
         J, h = pm.HalfNormal("J", 1.0), pm.Normal("h") if has_field else 0.0
         pmrf.Ising("x", J, h, graph=grid(2, 3), shape=(10, 6), likelihood="path")
-    monkeypatch.setattr("pymc_mrf.distributions.path.NEGLIGIBLE", limit)
+    monkeypatch.setattr("pymc_mrf.likelihood.path.path_form.NEGLIGIBLE", limit)
     draws = {"J": 0.5 + 0.05 * rng.standard_normal((2, 100))}
     if has_field:
         draws["h"] = 0.1 * rng.standard_normal((2, 100))

@@ -23,7 +23,7 @@ def test_columns_agree_with_arviz_and_edge_inclusion(rng):
     table = table_of(tree, sort="graph", prior_inclusion=0.3)
     assert table.index.name == "edge"
     assert tuple(table.index) == GRAPH.edge_labels
-    factors = ["bayes_factor", "log10_bayes_factor", "log10_bayes_factor_mcse", "evidence"]
+    factors = ["bayes_factor", "log10_bayes_factor", "log10_bayes_factor_mcse", "bayes_factor_text"]
     assert list(table.columns) == ["u", "v", *STATISTICS, *factors, "r_hat", "ess"]
     assert [*zip(table.u, table.v, strict=True)] == list(GRAPH.to_networkx().edges)
     theirs = az.summary(tree, kind="stats", round_to="none")

@@ -76,9 +76,9 @@ def test_pairs_have_the_columns_of_the_table(exported):
     for _, row in exported["edges"].iterrows():
         found = pairs.edges[row["u"], row["v"]]
         assert found.keys() == set(row.index) - {"u", "v"}
-        assert found.pop("evidence") == row["evidence"]
+        assert found.pop("bayes_factor_text") == row["bayes_factor_text"]
         np.testing.assert_array_equal(
-            list(found.values()), row.drop(["u", "v", "evidence"]).astype(float)
+            list(found.values()), row.drop(["u", "v", "bayes_factor_text"]).astype(float)
         )
 
 

@@ -45,7 +45,7 @@ def test_bayes_factors_of_sure_edges_are_finite(rng):
     # the error of the doubtful edge is smaller
     assert found.inclusion_mcse[2] < 0.5 * counted.inclusion_mcse[2]
     table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.5, sort="graph")
-    assert table["evidence"].tolist()[:2] == ["10^12.8", "10^-7.8"]
+    assert table["bayes_factor_text"].tolist()[:2] == ["10^12.8", "10^-7.8"]
     evidence = pmrf.edge_evidence(tree, "w", prior_inclusion=0.5)
     assert evidence.values.tolist() == ["for", "against", "undecided"]
     network = pmrf.median_graph(tree, "w", GRAPH)
@@ -62,10 +62,12 @@ def test_what_few_draws_carry_is_said_in_words(rng):
     bound = found.inclusion_bound.values[:2]
     np.testing.assert_allclose(bound, 1.0 - 0.05 ** (1.0 / (2 * N)), rtol=0.5)
     table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.5, sort="graph")
-    assert table["evidence"].tolist()[:2] == ["beyond 10^2", "below 10^-2"]
+    assert table["bayes_factor_text"].tolist()[:2] == ["beyond 10^2", "below 10^-2"]
     # few draws say less
     few = tree.isel(draw=slice(20))
-    words = pmrf.summarize_edges(few, "w", graph=GRAPH, prior_inclusion=0.99, sort="graph")["evidence"]
+    words = pmrf.summarize_edges(few, "w", graph=GRAPH, prior_inclusion=0.99, sort="graph")[
+        "bayes_factor_text"
+    ]
     assert words.iloc[0] == "not known"
 
 

@@ -33,16 +33,14 @@ def potts_simulation(
     y = x.copy()
     u, v = graph.edges.T
     simulator.sweep(x, *tables, BURN_IN, rng)
-    gibbs.gibbs_sweeps_states(y, *tables, graph.arrays, BURN_IN, rng)
+    gibbs.gibbs_sweeps(y, *tables, graph.arrays, BURN_IN, rng)
     p, q = (x[:, u] == x[:, v]).mean(axis=0), (y[:, u] == y[:, v]).mean(axis=0)
     error = np.sqrt((p * (1 - p) + q * (1 - q) + 1 / n_chains) / n_chains)
     result = {"kernel": simulator.kernel, "z_loop": float((np.abs(p - q) / error).max())}
     for name, n in (("ours_one_sweep", 1), ("ours_ten_sweeps", 10)):
         time = seconds(lambda n=n: simulator.sweep(x, *tables, n, rng), repeats)
         result[name] = 1e9 * time / n / updates
-    time = seconds(
-        lambda: gibbs.gibbs_sweeps_states(y, *tables, graph.arrays, 1, rng), max(repeats // 3, 1)
-    )
+    time = seconds(lambda: gibbs.gibbs_sweeps(y, *tables, graph.arrays, 1, rng), max(repeats // 3, 1))
     result["loop"] = 1e9 * time / updates
     return result
 

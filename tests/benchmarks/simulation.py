@@ -94,14 +94,11 @@ def gibbs_simulation(
             1e9 * seconds(lambda n=n: simulator.sweep(x, *tables, n, rng), 3 * repeats) / n / updates
         )
 
-    weight, bias = gibbs.binary_form(*tables, graph.edges)
-    gibbs.gibbs_sweeps_binary(start, weight, bias, graph.arrays, BURN_IN, rng)
+    gibbs.gibbs_sweeps(start, *tables, graph.arrays, BURN_IN, rng)
     result["z_loop"] = largest_z(ours, moments(start, graph.edges), n_chains)
     result["loop"] = (
         1e9
-        * seconds(
-            lambda: gibbs.gibbs_sweeps_binary(start, weight, bias, graph.arrays, 2, rng), repeats // 2
-        )
+        * seconds(lambda: gibbs.gibbs_sweeps(start, *tables, graph.arrays, 2, rng), repeats // 2)
         / 2
         / updates
     )

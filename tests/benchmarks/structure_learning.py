@@ -23,9 +23,9 @@ from examples._report import machine, table, two_digits, write_fragment
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 
 QUIET = {

@@ -45,20 +45,10 @@ def movers(graph: PairwiseGraph, trees, tables, n_chains: int, rng: np.random.Ge
     tree = simulator(graph, trees)
     n_states = tables[1].shape[1]
     site = GibbsSimulator(graph, n_states, n_chains)
-    if n_states == 2:
-        weight, bias = gibbs.binary_form(*tables, graph.edges)
-
-        def plain(x, n):
-            gibbs.gibbs_sweeps_binary(x, weight, bias, graph.arrays, n, rng)
-    else:
-
-        def plain(x, n):
-            gibbs.gibbs_sweeps_states(x, *tables, graph.arrays, n, rng)
-
     return {
         "tree": lambda x, n: tree.sweep(x, *tables, n, rng),
         "site": lambda x, n: site.sweep(x, *tables, n, rng),
-        "plain": plain,
+        "plain": lambda x, n: gibbs.gibbs_sweeps(x, *tables, graph.arrays, n, rng),
         "kernel": site.kernel,
     }
 

@@ -68,11 +68,11 @@ def test_densities_and_gradients(make, rng):
     at = {k: v + 0.3 * rng.standard_normal(np.shape(v)) for k, v in model.initial_point().items()}
     (natural,) = model.replace_rvs_by_values([op.flat_natural(op.dist_params(field_node(rv)))])
     flat = model.compile_fn(natural, on_unused_input="ignore")(at)
-    tables = op.adjusted.problem.tables_at(op.adjusted.moved(flat))
-    x = op.adjusted.problem.x
+    tables = op.likelihood.adjusted.problem.tables_at(op.likelihood.adjusted.moved(flat))
+    x = op.likelihood.adjusted.problem.x
     expected = log_pseudo_likelihood(x, GRAPH.edges, *tables)
     np.testing.assert_allclose(model.compile_logp(vars=[rv])(at), expected.sum(), atol=1e-8)
-    plain = log_pseudo_likelihood(x, GRAPH.edges, *op.adjusted.problem.tables_at(flat))
+    plain = log_pseudo_likelihood(x, GRAPH.edges, *op.likelihood.adjusted.problem.tables_at(flat))
     assert np.abs(plain - expected).max() > 1e-3
 
     assert_gradients(f, [np.asarray(at[v.name]) for v in model.value_vars])
@@ -96,7 +96,7 @@ def test_points_have_the_scales_of_priors(prior):
     with pm.Model():
         weight = pm.Normal("a") + 1e10 * prior() * LENGTH
         x = BoltzmannMachine("x", weight, pm.Normal("b", shape=4), observed=X, **OPTIONS)
-    assert field_node(x).op.adjusted.problem.n_parameters == 6
+    assert field_node(x).op.likelihood.adjusted.problem.n_parameters == 6
 
 
 def test_models_are_pickled():

@@ -62,7 +62,7 @@ def test_log_probability_and_gradient(name, kind, rng):
         return value(point), found[: w.size], found[w.size :].reshape(b.shape)
 
     w, b = rng.normal(size=len(edges)), rng.normal(size=family.node_shape(3))
-    neighbours = model["x"].owner.op.expected
+    neighbours = model["x"].owner.op.likelihood.expected
     constants = neighbours.constants if neighbours else None
     expected, other = (
         kinetic_log_likelihood(z, edges, family, SERIES, rows, constants=constants)(
@@ -394,7 +394,7 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"likelihood": "exact"}, "likelihood='exact' is for links within rows"),
         (
             {"likelihood": "path", "links": nx.path_graph(3)},
-            'likelihood must be one of "pseudo", "exact"',
+            'likelihood must be one of "auto", "pseudo", "exact"',
         ),
         ({"links": nx.Graph([(0, 1)])}, "links has other nodes"),
         ({"weight": np.zeros(3)}, "weight has length 3"),

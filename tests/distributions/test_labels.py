@@ -6,6 +6,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 import xarray as xr
+from pymc.initial_point import make_initial_point_fn
 
 import pymc_mrf as pmrf
 from pymc_mrf.plots._places import points
@@ -235,14 +236,41 @@ def test_evidence_is_a_dictionary():
         FIELD.marginals(evidence=MAP)
 
 
+def sampled(model, store, **options):
+    """Draw by both functions that take starts."""
+    options = {"chains": 1, "model": model, "progressbar": False, "random_seed": 1} | options
+    yield lambda: pm.sample(2, tune=2, quiet=True, compute_convergence_checks=False, cores=1, **options)
+    yield lambda: pmrf.sample(2, tune=2, quiet=True, store=store, **options)
+
+
 @pytest.mark.parametrize("name", ["x", "w"])
-def test_starts_of_a_run_are_read_by_labels(name, tmp_path):
+def test_starts_have_the_labels_of_the_model(name, tmp_path):
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         weight = pm.Normal("w", 0, 1, dims="edge")
         pmrf.BoltzmannMachine("x", weight, graph=GRAPH, likelihood="pseudo")
-    values = {"x": MAP, "w": COUPLING}[name][::-1]
-    for starts in ({name: values}, [{name: values}]):
-        with pytest.raises(ValueError, match=rf"initvals: {name}: its labels .* in another order"):
-            pmrf.sample(
-                2, chains=1, model=model, store=tmp_path / "run", initvals=starts, progressbar=False
-            )
+    start = {"x": MAP, "w": COUPLING}[name]
+    for starts in ({name: start[::-1]}, [{model[name]: start[::-1]}]):
+        for sample in sampled(model, tmp_path / "run", initvals=starts):
+            with pytest.raises(ValueError, match=rf"initvals: {name}: its labels .* in another order"):
+                sample()
+    with pytest.raises(ValueError, match=rf"initvals: {name}: its labels"):
+        make_initial_point_fn(model=model, overrides={name: start[::-1]})
+    found = make_initial_point_fn(model=model, overrides={name: start})(1)[name]
+    np.testing.assert_array_equal(found, start.to_numpy())
+
+
+def test_labels_of_starts_of_variables_without_dims():
+    with pm.Model() as model:
+        weight = pm.Normal("w", 0, 1, shape=len(EDGES))
+        pmrf.BoltzmannMachine("x", weight, graph=GRAPH, likelihood="pseudo")
+    with pytest.raises(ValueError, match=r"w has labels, beginning .* no dims"):
+        make_initial_point_fn(model=model, overrides={"w": COUPLING})
+    make_initial_point_fn(model=model, overrides={"w": COUPLING.reset_index(drop=True)})
+
+
+def test_starts_of_models_without_anything_of_this_package_are_left_to_pymc():
+    with pm.Model(coords={"edge": list("ab")}) as model:
+        pm.Normal("w", 0, 1, dims="edge")
+    start = pd.Series([1.0, 2.0], index=["b", "a"])
+    found = make_initial_point_fn(model=model, overrides={"w": start})(1)["w"]
+    np.testing.assert_array_equal(found, [1.0, 2.0])

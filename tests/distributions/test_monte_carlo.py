@@ -128,7 +128,7 @@ def test_auto_takes_it_where_it_serves():
             w = priors[prior]()
             b = pm.Normal("b", 0, 2, shape=21)
             fields.append(pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=observed))
-        return fields[-1].owner.op.likelihood
+        return fields[-1].owner.op.likelihood.name
 
     assert {taken(x, prior) for prior in priors} == {"monte-carlo"}
     assert taken(x[:200], "sparse") == "monte-carlo"
@@ -137,7 +137,7 @@ def test_auto_takes_it_where_it_serves():
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=210)
         pmrf.BoltzmannMachine("x", w, 0.0, graph=graph, observed=pm.Data("data", x))
         pmrf.BoltzmannMachine("y", np.zeros(210), 0.0, graph=graph, observed=x)
-    chosen = {name: model[name].owner.op.likelihood for name in ("x", "y")}
+    chosen = {name: model[name].owner.op.likelihood.name for name in ("x", "y")}
     assert chosen == {"x": "particles", "y": "particles"}
 
 
@@ -161,7 +161,7 @@ def test_auto_weighs_the_cost_of_a_draw(caplog):
             "likelihood": likelihood,
             "observed": observed[..., :d],
         }
-        return pmrf.OrdinalMRF(name, w, 0.0, **options).owner.op.likelihood
+        return pmrf.OrdinalMRF(name, w, 0.0, **options).owner.op.likelihood.name
 
     with pm.Model():
         assert declared("sparse") == "monte-carlo"
@@ -181,12 +181,12 @@ def test_auto_weighs_the_cost_of_a_draw(caplog):
         node = pmrf.OrdinalMRF(
             "x", w, 0.0, graph=pmrf.graphs.complete(10), n_states=4, observed=data
         ).owner
-        assert node.op.likelihood == "exact"
+        assert node.op.likelihood.name == "exact"
     with pm.Model():  # enumeration takes far less than its tree of as many cells
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=171)
         graph = pmrf.graphs.complete(19)
         x = np.random.default_rng(5).integers(2, size=(400, 19))
-        assert pmrf.BoltzmannMachine("x", w, graph=graph, observed=x).owner.op.likelihood == "exact"
+        assert pmrf.BoltzmannMachine("x", w, graph=graph, observed=x).owner.op.likelihood.name == "exact"
 
 
 def test_the_class_of_the_options_is_refused():

@@ -302,3 +302,39 @@ def test_it_is_sampled_as_it_is(rng):
         )  # fmt: skip
     present = (idata.posterior["weight"] != 0.0).mean(("chain", "draw"))
     assert present.sel(edge="0--1") == 1.0 and present.sel(edge="0--2") < 0.6
+
+
+DAYS = pd.date_range("2026-01-01", periods=6)
+
+
+@pytest.mark.parametrize(
+    ("told", "when"),
+    [
+        (lambda table: table.set_axis(DAYS), "the labels of the rows increase"),
+        (lambda table: table.assign(at=DAYS), "column 'at' increases"),
+        (lambda table: table.assign(at=[*DAYS[:3], *DAYS[:3]]), "column 'at' increases"),
+        (lambda table: table.assign(Day=[0, 1, 2, 0, 1, 2]), "column 'Day' increases"),
+    ],
+)
+def test_a_diary_is_told_of_arrows(told, when):
+    with pytest.warns(UserWarning) as warned:
+        pmrf.network_model(told(frame(X)))
+    [message] = [str(w.message) for w in warned if "diary" in str(w.message)]
+    assert when in message and "pymc_mrf.KineticMRF" in message
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda table: table.set_axis([0, 1, 2, 0, 1, 2]),  # of tables that were put together
+        lambda table: table.assign(at=DAYS[[3, 0, 5, 1, 4, 2]]),
+        lambda table: table.assign(at=DAYS[[0, 0, 1, 1, 2, 2]]),
+        lambda table: table.assign(day=[0, 1, 0, 2, 1, 0]),
+        lambda table: table.assign(index=range(6)),
+    ],
+)
+def test_other_tables_are_not_told_of_arrows(told):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        pmrf.network_model(told(frame(X)))
+    assert not [w for w in warned if "diary" in str(w.message)]

@@ -7,10 +7,11 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions import path
+from pymc_mrf.distributions.arguments import rows_of
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import potts as potts_family
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.path import path_form as path
 from pymc_mrf.likelihood.path.path_simulation import TARGET
 from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
@@ -117,7 +118,7 @@ def densities_at(likelihoods, makes):
 @pytest.mark.ordinary("ising", "weighted_ising")
 def test_density_is_the_exact_one_within_its_error(make):
     with pm.Model() as model:
-        error = error_of(field_node(make("path")).op.path)
+        error = error_of(field_node(make("path")).op.likelihood.path)
     f = model.logp_dlogp_function(ravel_inputs=True)
     f.set_extra_values({})
     n_free = sum(v.size for v in model.initial_point().values())
@@ -131,7 +132,7 @@ def test_weights_matter_and_their_unit_does_not():
     """Control: with the weights of other edges, densities are off by far more than the error."""
 
     with pm.Model():
-        error = error_of(field_node(weighted_ising("path")).op.path)
+        error = error_of(field_node(weighted_ising("path")).op.likelihood.path)
     for weights in (WEIGHTS[::-1], np.ones(12)):
         other = partial(weighted_ising, weights=weights)
         found = densities_at(("path", "exact"), (other, weighted_ising))
@@ -139,7 +140,7 @@ def test_weights_matter_and_their_unit_does_not():
     files = set(path.folder().iterdir())
     for weights in (-7.0 * WEIGHTS, np.full(12, 7.0)):
         with pm.Model():
-            found = field_node(weighted_ising("path", weights)).op.path
+            found = field_node(weighted_ising("path", weights)).op.likelihood.path
     assert set(path.folder().iterdir()) == files
     assert (found.weights == 1.0).all()
 
@@ -180,21 +181,21 @@ def test_couplings_that_the_prior_has_not_are_impossible():
     with pm.Model() as model:
         J = pm.Normal("J", 2, 0.1)
         x = pmrf.Ising("x", J, graph=GRAPH, observed=2 * (X > 0) - 1, likelihood="path")
-        assert not field_node(x).op.path.is_signed
+        assert not field_node(x).op.likelihood.path.is_signed
     logp = model.compile_logp()
     assert np.isfinite(logp({"J": np.array(1e-3)}))
     assert logp({"J": np.array(-1e-3)}) == -np.inf
     with pm.Model():
         flat = pmrf.Ising("x", pm.Flat("J"), graph=GRAPH, likelihood="path")
-        assert field_node(flat).op.path.is_signed
+        assert field_node(flat).op.likelihood.path.is_signed
 
 
 def test_rows_are_counted():
     with pm.Model(coords={"row": range(5)}):
-        assert path.rows_of(X, {}, "x") == 2
-        assert path.rows_of(None, {"shape": (4, 9)}, "x") == 4
-        assert path.rows_of(None, {"dims": ("row", "node")}, "x") == 5
-        assert path.rows_of(None, {}, "x") == 1
+        assert rows_of(X, {}, "x") == 2
+        assert rows_of(None, {"shape": (4, 9)}, "x") == 4
+        assert rows_of(None, {"dims": ("row", "node")}, "x") == 5
+        assert rows_of(None, {}, "x") == 1
 
 
 def test_missing_cells_have_no_log_likelihood():
@@ -255,7 +256,7 @@ def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch, caplog):
         likelihoods["particles"].append(pmrf.Ising("j", J, graph=wide))
         assert '"auto" is not it' in caplog.text
     for likelihood, fields in likelihoods.items():
-        assert {field_node(field).op.likelihood for field in fields} == {likelihood}
+        assert {field_node(field).op.likelihood.name for field in fields} == {likelihood}
 
 
 @pytest.mark.parametrize("option", [{"n_sweeps": 0}, {"dtype": float}], ids=["n_sweeps", "dtype"])

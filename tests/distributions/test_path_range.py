@@ -5,9 +5,10 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions import path, path_range
 from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.path import path_form as path
+from pymc_mrf.likelihood.path import path_range
 
 GRAPH = builders.grid(3, 3)
 X = 2 * np.random.default_rng(4).integers(0, 2, (2, 9)) - 1

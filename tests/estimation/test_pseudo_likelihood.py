@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from pymc_mrf.estimation.fit import fit
-from pymc_mrf.estimation.problem import FitProblem
-from pymc_mrf.estimation.pseudo_likelihood import of_few_rows, of_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -101,20 +99,6 @@ def test_standard_errors_match_simulation(name, n_states, rng):
     assert np.all(bias < (Z / np.sqrt(replicates) + 0.1) * sd)
     # a standard deviation from R replicates is known to 1 / sqrt(2 R)
     np.testing.assert_allclose(np.mean(errors, axis=0) / sd, 1.0, atol=Z / np.sqrt(2 * replicates))
-
-
-def test_few_rows_are_evaluated_as_many(rng):
-    """Log pseudo-likelihood and gradients by all entries of any tables."""
-    problem = FitProblem.create(rng.integers(0, 2, size=(30, 4)), GRAPH, "boltzmann", None, 2)
-    rows, counts, _ = problem.distinct_rows
-    tables = rng.normal(size=(5, 2, 2)), 20.0 * rng.normal(size=(4, 2))
-    few = of_few_rows(rows, counts / counts.sum(), GRAPH.edges)(*tables)
-    many = of_rows(rows, counts / counts.sum(), problem)(*tables)
-    for one, other in zip(few, many, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
-    weights = rng.permutation(counts) + 1.0
-    control = of_few_rows(rows, weights / weights.sum(), GRAPH.edges)(*tables)
-    assert not np.allclose(control[0], many[0])
 
 
 def test_no_finite_maximum_warns():

@@ -3,7 +3,7 @@
 import pytest
 
 from examples import coupling_path
-from pymc_mrf.distributions import path
+from pymc_mrf.likelihood.path import path_form as path
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from examples import hidden_image_scaling
-from pymc_mrf.distributions import path
+from pymc_mrf.likelihood.path import path_form as path
 
 
 @pytest.mark.slow

@@ -46,10 +46,10 @@ def test_fewest_trees(scopes, fewest):
 
 def test_comparison_names_the_rows_above_the_thesis():
     comparison = tree_partition_tables.Comparison(["graph"])
-    trees = {"paper": [[0], [1], [2]], "pockets": [[0, 1], [2]]}
+    trees = {"thesis": [[0], [1], [2]], "package": [[0, 1], [2]]}
     comparison.add(["path"], (2, 2, 2), trees.get, 2, 3)
-    assert 'thesis, `method="paper"`: path (here no partition has less than 3).' in comparison.text()
-    assert 'thesis, `method="pockets"`: nowhere.' in comparison.text()
+    assert "thesis, its search: path (here no partition has less than 3)." in comparison.text()
+    assert "thesis, `tree_partition`: nowhere." in comparison.text()
     assert tree_partition_tables.summary([2, 3]) == f"{np.mean([2, 3])} (2-3)"
 
 

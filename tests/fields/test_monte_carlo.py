@@ -6,7 +6,6 @@ import pytest
 from pymc_mrf.fields import monte_carlo as mc
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
-from pymc_mrf.kernels.simulation.state_counts import WORD, allocate, counter_sizes
 
 
 def test_batches_are_pooled(rng):
@@ -31,16 +30,8 @@ def test_marginals_from_several_batches(monkeypatch, rng):
         assert np.abs((found.nodes - exact) / found.standard_error.nodes).max() < 5.0
 
 
-@pytest.mark.parametrize(
-    ("n_bytes", "together", "sizes"),
-    [
-        (64, 64, [512, 188]),
-        (3, 1, [333, 333, 34]),
-        (192, 64, [320, 320, 60]),
-        (5000, 64, [64] * 10 + [60]),
-    ],
-)
-def test_batches_fill_memory_and_words(n_bytes, together, sizes, monkeypatch):
+@pytest.mark.parametrize(("n_bytes", "sizes"), [(1, [512, 188]), (3, [333, 333, 34]), (5000, [1] * 700)])
+def test_batches_fill_memory(n_bytes, sizes, monkeypatch):
     monkeypatch.setattr(mc, "MOST_BYTES", 1000)
     found = []
 
@@ -48,13 +39,5 @@ def test_batches_fill_memory_and_words(n_bytes, together, sizes, monkeypatch):
         found.append(len(x))
         return mc.moments(x, 1, 0), mc.moments(x, 1, 0)
 
-    mc.estimates(lambda m: np.ones((m, 2)), run, n_bytes, 700, together)
+    mc.estimates(lambda m: np.ones((m, 2)), run, n_bytes, 700)
     assert found == sizes
-
-
-def test_sizes_of_counters_are_known():
-    graph = builders.grid(3, 4)
-    counters = allocate(12, graph.n_edges, 3, WORD, 200)
-    sizes = [a.flat.size for a in (counters.states, counters.nodes, counters.pairs, counters.room)]
-    assert sizes == [15 * 2 * 12, 12 * 2 * 8, graph.n_edges * 4 * 8, 10 * 8]
-    assert sizes == list(counter_sizes(12, graph.n_edges, 3, 200))

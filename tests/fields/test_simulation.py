@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.simulation.state_counts import fill_moments, node_counts
+from pymc_mrf.kernels.simulation.pair_counts import count_moments
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies
 
@@ -88,7 +88,7 @@ def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
     simulator = GibbsSimulator(graph, n_states, n_chains)
     x, tables = np.zeros((n_chains, 6), dtype=np.int8), random_tables(graph, n_states, rng)
     simulator.load(x)
-    counters = simulator.count(*tables, n_sweeps, np.random.default_rng(1))
+    counted = simulator.count(*tables, n_sweeps, np.random.default_rng(1))
     simulator.load(x)
     rng = np.random.default_rng(1)
     nodes, pairs, every = 0, 0, np.arange(n_states)
@@ -99,9 +99,10 @@ def test_states_are_counted_along_the_chains(n_states, n_chains, rng):
         u, v = graph.edges.T
         nodes = nodes + is_in
         pairs = pairs + (is_in[u][:, :, None] & is_in[v][:, None])
-    np.testing.assert_array_equal(node_counts(counters, n_chains), nodes[:, 1:])
+    np.testing.assert_array_equal(counted[0], nodes[:, 1:])
+    np.testing.assert_array_equal(counted[1], pairs[:, 1:, 1:])
     moments = [np.empty((2, *counts.shape[:-1])) for counts in (nodes, pairs)]
-    fill_moments(counters, graph.edges, n_chains, n_sweeps, *moments)
+    count_moments(*counted, graph.edges, n_sweeps, *moments)
     for (mean, squares), counts in zip(moments, (nodes, pairs), strict=True):
         shares = counts / n_sweeps
         np.testing.assert_allclose(mean, shares.mean(axis=-1), rtol=1e-13)

@@ -16,28 +16,24 @@ from pymc_mrf.graph.lattice_partition import (
     spiral_partition,
 )
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.graph.tree_growth import PaperGrowth, PocketGrowth
+from pymc_mrf.graph.tree_growth import PocketGrowth
 from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
-from tests.reference.tree_partition import is_factor_tree_partition, is_tree_partition
+from tests.reference.tree_partition import (
+    is_factor_tree_partition,
+    is_tree_partition,
+    neighbours,
+    random_scopes,
+)
 
 OPTIONS = [
-    dict(zip(("method", "order", "backtrack", "simplify"), values, strict=True))
-    for values in itertools.product(
-        ["pockets", "paper"], ["priority", "random"], [True, False], [True, False]
-    )
+    dict(zip(("order", "backtrack", "simplify"), values, strict=True))
+    for values in itertools.product(["priority", "random"], [True, False], [True, False])
 ]
 FACTOR_OPTIONS = [options for options in OPTIONS if options["simplify"]]
 
 
 def name(options):
     return "-".join(str(value) for value in options.values())
-
-
-def random_scopes(rng, d, n_factors, largest):
-    return [
-        tuple(rng.choice(d, rng.integers(1, largest + 1), replace=False).tolist())
-        for _ in range(n_factors)
-    ]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=name)
@@ -82,25 +78,10 @@ def test_a_forest_is_cut_into_its_components(options, rng):
 def test_complete_graph_is_cut_into_pairs(n, rng):
     graph = builders.complete(n)
     assert len(tree_partition(graph, rng=rng)) == -(-n // 2)
-    assert len(tree_partition(graph, rng=rng, method="paper", backtrack=False)) == -(-n // 2)
 
 
-def neighbours(graph):
-    return [set(graph[v]) for v in sorted(graph)]
-
-
-def test_queue_of_fig_5_6():
-    # the thesis numbers from 1
-    edges = "12 15 23 24 36 37 45 48 56 58 69 79 89"
-    graph = nx.Graph([(int(u) - 1, int(v) - 1) for u, v in edges.split()])
-    for rank in itertools.islice(itertools.permutations(range(9)), 0, None, 5000):
-        growth = PaperGrowth(neighbours(graph), rank, order="priority", backtrack=True)
-        assert [v + 1 for v in growth.grow(0)] == [1, 2, 4, 8, 9, 7]
-
-
-@pytest.mark.parametrize("growth_class", [PaperGrowth, PocketGrowth])
 @pytest.mark.parametrize("figure", ["5.7", "5.8"])
-def test_backtracking_keeps_the_way_to_trapped_vertices_open(growth_class, figure):
+def test_backtracking_keeps_the_way_to_trapped_vertices_open(figure):
     # vertices 1 to 6 of the figure surround 7, which leads out over 8 (in fig. 5.8 over 10, then 8), as
     # does 9; without what is beyond 8 (here a triangle), 8 would be trapped as well
     graph = nx.path_graph(6)
@@ -109,7 +90,7 @@ def test_backtracking_keeps_the_way_to_trapped_vertices_open(growth_class, figur
     graph.add_edges_from([(7, 10), (10, 11), (11, 12), (12, 10)])
     graph.add_node(9)
     for backtrack in (True, False):
-        growth = growth_class(neighbours(graph), range(13), order="random", backtrack=backtrack)
+        growth = PocketGrowth(neighbours(graph), range(13), order="random", backtrack=backtrack)
         tree = growth.grow(0)
         assert tree[:6] == [0, 1, 2, 3, 4, 5]
         assert (7 in tree) != backtrack
@@ -122,13 +103,9 @@ def test_backtracking_and_the_order_of_the_queue_save_trees(rng):
 
     sparse = builders.random(400, 0.02, rng=rng)
     lattice = builders.grid(30, 30)
-    for method in ("pockets", "paper"):
-        for graph in (sparse, lattice):
-            kept = mean(graph, method=method)
-            assert kept < 0.8 * mean(graph, method=method, backtrack=False)
-        assert mean(lattice, method="pockets") < mean(lattice, method=method, order="random")
     for graph in (sparse, lattice):
-        assert mean(graph) <= mean(graph, method="paper")
+        assert mean(graph) < 0.8 * mean(graph, backtrack=False)
+    assert mean(lattice) < mean(lattice, order="random")
 
 
 @pytest.mark.parametrize("options", FACTOR_OPTIONS, ids=name)
@@ -144,9 +121,8 @@ def test_partitions_factor_graphs(options, rng):
 
 
 def test_one_factor_is_one_tree(rng):
-    for method in ("pockets", "paper"):
-        graph = FactorGraph([(0, 1, 2, 3)], [2] * 4)
-        assert tree_partition(graph, rng=rng, method=method) == [[0, 1, 2, 3]]
+    graph = FactorGraph([(0, 1, 2, 3)], [2] * 4)
+    assert tree_partition(graph, rng=rng) == [[0, 1, 2, 3]]
 
 
 def test_factors_of_two_variables_follow_the_rules_of_a_graph(rng):
@@ -242,12 +218,10 @@ def n_calls(function):
     return count
 
 
-@pytest.mark.parametrize("method", ["paper", "pockets"])
-@pytest.mark.ordinary("paper")
-def test_work_is_linear_on_sparse_graphs(method):
+def test_work_is_linear_on_sparse_graphs():
     def work(side):
         graph = nx.grid_2d_graph(side, side)
-        return n_calls(lambda: tree_partition(graph, rng=np.random.default_rng(1), method=method))
+        return n_calls(lambda: tree_partition(graph, rng=np.random.default_rng(1)))
 
     small, large = work(15), work(60)  # 16 times the nodes
     assert large < 2 * 16 * small  # quadratic work would be 256 times
@@ -255,11 +229,10 @@ def test_work_is_linear_on_sparse_graphs(method):
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(("method", "most"), [("paper", 24), ("pockets", 22)])
-def test_large_random_graph(method, most):
+def test_large_random_graph():
     graph = builders.random(10_000, 0.01, rng=np.random.default_rng(3))
-    partition = tree_partition(graph, rng=np.random.default_rng(1), method=method)
-    assert len(partition) <= most
+    partition = tree_partition(graph, rng=np.random.default_rng(1))
+    assert len(partition) <= 22
     check_tree_partition(graph, partition)
 
 
@@ -351,7 +324,5 @@ def test_bad_input_is_refused():
         tree_partition(nx.DiGraph([(0, 1)]))
     with pytest.raises(ValueError, match="self-loop at node 1"):
         tree_partition(nx.Graph([(0, 1), (1, 1)]))
-    with pytest.raises(ValueError, match='method must be one of "pockets", "paper", not \'best\''):
-        tree_partition(SQUARE, method="best")
     with pytest.raises(ValueError, match='order must be one of "priority", "random", not \'fifo\''):
         tree_partition(SQUARE, order="fifo")

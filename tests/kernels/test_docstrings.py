@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import pymc_mrf.kernels
+import pymc_mrf
 
-FILES = [p for p in sorted(Path(*pymc_mrf.kernels.__path__).rglob("*.py")) if p.stem[0] != "_"]
+PACKAGE = Path(*pymc_mrf.__path__)
+FOLDERS = "kernels", "papers/kernels"
+FILES = [p for f in FOLDERS for p in sorted((PACKAGE / f).rglob("*.py")) if p.stem[0] != "_"]
 INLINE = re.compile(r"((?:`\w+`(?:, (?:and )?|\s+and\s+)?)+),?\s+(?:(?:all|both|each|are|is)\s+)?\(")
 SECTION = re.compile(r"^\s*(\w+(?:, \w+)*) : \(", re.M)
 

@@ -10,7 +10,7 @@ from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.kernels.views import gaussian_edges as views
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
+from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from tests.reference.derivatives import assert_gradients
 from tests.reference.gaussian import log_likelihood_of, precision
 from tests.statistics import Z

@@ -7,7 +7,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.likelihood.conditional_weights import graph_weights, variable_weights
+from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, variable_weights
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 
 X = np.random.default_rng(1).integers(2, size=(20, 3))

@@ -6,8 +6,8 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.data_counts import DataCounts
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 
 K = 3
 # two blocks, of which the second has edges in both directions, and a node without any

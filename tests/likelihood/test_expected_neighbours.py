@@ -10,8 +10,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.lagged import LaggedGraph
-from pymc_mrf.likelihood.conditional_weights import rest_weights
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.conditional_weights import rest_weights
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 
 GRAPH = LaggedGraph(range(3), [(0, 0), (0, 1)], (1,), [(0, 1), (1, 2)])
 
@@ -84,5 +84,5 @@ def test_data_are_those_without_missing_cells():
     x[4, 1] = np.ma.masked
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
         pmrf.KineticMRF("x", np.zeros(4), 0.0, graph=GRAPH, observed=x)
-    expected = field_node(model["x_unobserved"]).op.expected
+    expected = field_node(model["x_unobserved"]).op.likelihood.expected
     assert len(expected.windows) == 9  # of 11: that row, and the next one

@@ -64,6 +64,19 @@ def test_tables_of_edges_and_nodes(items):
     assert str(items.diagnose()) == str(pmrf.diagnose(items.idata, model=items.model))
 
 
+def test_prior_number_of_edges_with_tables(mixed):
+    found = mixed.complexity()
+    present = pm.draw(mixed.model["weight"], 2000, random_seed=1) != 0.0
+    ends = np.cumsum(mixed.kinds.block_sizes(mixed.graph)) - 1
+    counts = present[:, ends].sum(axis=1)
+    for k, share in found["prior"].items():
+        # of six edges one is between measurements, whose probability the cone makes .41
+        assert share == pytest.approx((counts == k).mean(), abs=0.08)
+    strength = pmrf.edge_inclusion(mixed.by_edge, "weight", model=mixed.model)
+    np.testing.assert_array_equal(strength["bayes_factor"], mixed.evidence()["bayes_factor"])
+    pmrf.plot_complexity(mixed.by_edge, "weight", model=mixed.model)
+
+
 @pytest.mark.filterwarnings("ignore:.*effective draws remain:UserWarning")
 def test_other_priors(items):
     options = {"prior_inclusion": [0.4, 0.5], "slab_scale": [1.0]}
@@ -71,9 +84,14 @@ def test_other_priors(items):
     same(items.sensitivity(**options), expected)
 
 
-def test_rows(items):
+def test_rows(items, mixed):
     of = {"idata": items.idata, "var_name": "x", "model": items.model}
-    rows = models.odd_table(7)[models.ODD]
+    rows = models.odd_table(7)[models.ODD].set_axis(list("zyxwvut"))
+    assert items.predict(rows)["obs"].values.tolist() == list("zyxwvut")
+    own = items.idata["observed_data"]["x"]["row"].values
+    np.testing.assert_array_equal(items.predict()["obs"], own)
+    two = models.mixed_table().set_index(pd.MultiIndex.from_product([["a"], range(120)])).iloc[[3, 5]]
+    assert mixed.predict(two)["obs"].values.tolist() == [("a", 3), ("a", 5)]
     same(items.predict(rows), pmrf.predict_nodes(**of, data=rows))
     same(items.predict(), pmrf.predict_nodes(**of))
     same(items.predictability(rows, max_draws=9), pmrf.predictability(**of, data=rows, max_draws=9))
@@ -90,6 +108,12 @@ def test_check_compares_data_with_predictive_draws(items):
     outside = (found["observed"] < found["low"]) | (found["observed"] > found["high"])
     assert found["missed"].tolist() == outside.tolist()
     assert "posterior_predictive" not in items.idata
+
+
+def test_nothing_is_logged_of_what_was_not_asked_for(items, caplog):
+    with caplog.at_level("INFO", logger="pymc"):
+        items.check(n_draws=4)
+    assert not caplog.records
 
 
 @pytest.mark.filterwarnings("ignore:.*effective draws carry the rarer answer:UserWarning")
@@ -122,6 +146,8 @@ def test_tables_of_parameters(mixed):
     same(mixed.table("n & m", "µs"), table)
     axes = mixed.plot("table", edge=("n & m", "µs")).viz["figure"].item().axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == [""]  # a measurement has no states
+    with pytest.raises(TypeError, match=r'name its nodes, as plot\("table", edge=\('):
+        mixed.plot("table")
     assert mixed.evidence().loc[mixed.edges.index, "bayes_factor"].tolist() == (
         mixed.edges["bayes_factor"].tolist()
     )

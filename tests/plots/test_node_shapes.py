@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.plots._shapes import diamond, node_kinds
+from pymc_mrf.plots._shapes import diamond, ellipse, node_kinds, rectangle
 from tests.analysis.posteriors import as_posterior
 
 GRAPH = pmrf.graphs.complete(["age", "mood", "party"])
@@ -24,7 +24,7 @@ def test_shapes_and_their_legend(kinds, tmp_path):
     texts = pc.viz["nodes"]["theta"].values
     styles = [text.get_bbox_patch().get_boxstyle() for text in texts]
     names = [getattr(style, "__name__", type(style).__name__) for style in styles]
-    assert names == ["Ellipse", "Square", "diamond"]
+    assert names == ["ellipse", "rectangle", "diamond"]
     figure = pc.viz["figure"].item()
     labels = [[t.get_text() for t in legend.get_texts()] for legend in figure.legends]
     assert ["continuous", "ordinal", "nominal"] in labels
@@ -55,6 +55,13 @@ def test_a_diamond_holds_its_label():
     corners = [(-2.9, -2.9), (6.9, -2.9), (6.9, 3.9), (-2.9, 3.9)]  # with padding, just inside
     assert path.contains_points(corners).all()
     assert not path.contains_point((-3.1, -3.1))
+
+
+@pytest.mark.parametrize("shape", [ellipse, rectangle, diamond])
+def test_shapes_around_one_letter_are_no_narrower_than_high(shape):
+    extent = shape(0.0, 0.0, 0.4, 1.0, 10.0).get_extents()
+    assert extent.width == pytest.approx(extent.height)
+    assert (extent.x0 + extent.x1) / 2 == pytest.approx(0.2)
 
 
 def test_kinds_of_a_field():

@@ -38,3 +38,16 @@ def is_factor_tree_partition(n_variables: int, scopes, partition) -> bool:
         graph = graphs[places[0]]
         graph.add_edges_from((("factor", f), v) for v in scope if v in graph)
     return all(nx.is_tree(graph) for graph in graphs)
+
+
+def neighbours(graph):
+    """Neighbours of each node of a networkx graph, in the order of the nodes."""
+    return [set(graph[v]) for v in sorted(graph)]
+
+
+def random_scopes(rng, d, n_factors, largest):
+    """Variables, out of d, of so many factors of at most `largest` variables."""
+    return [
+        tuple(rng.choice(d, rng.integers(1, largest + 1), replace=False).tolist())
+        for _ in range(n_factors)
+    ]

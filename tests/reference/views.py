@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels.views.exact_edges import ListedEdges
-from pymc_mrf.likelihood.edges.exact_edges import tree_view
+from pymc_mrf.likelihood.exact.exact_edges import tree_view
 
 
 def use_junction_tree(engine, graph):

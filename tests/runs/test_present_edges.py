@@ -79,7 +79,7 @@ def test_results_are_those_of_all_draws(monkeypatch):
     for table, frame in zip(tables[1:], frames[1:], strict=True):
         xr.testing.assert_allclose(tables[0], table)
         np.testing.assert_allclose(frames[0].select_dtypes("number"), frame.select_dtypes("number"))
-        assert frames[0]["evidence"].tolist() == frame["evidence"].tolist()
+        assert frames[0]["bayes_factor_text"].tolist() == frame["bayes_factor_text"].tolist()
     xr.testing.assert_equal(*densities)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.auxiliary.auxiliary_variable import AuxiliaryVariableMH
+from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
 from tests.steps.auxiliary import models as exchange
 from tests.steps.edges import arrow_models as arrows
 from tests.steps.edges import block_models as blocks

@@ -1,6 +1,6 @@
 """The likelihood of the values of groups of edges near those of the particles, and sums over groups.
 
-With what correction for noise, `pymc_mrf.likelihood.groups.particle_groups` says.
+With what correction for noise, `pymc_mrf.likelihood.particles.particle_groups` says.
 """
 
 from typing import NamedTuple

@@ -17,7 +17,9 @@ change its state at time 0.
 
 - Packed, nodes of degree <= `PACKED_DEGREE`: 64 lanes per word; conditional probabilities tabulated per
   configuration of the neighbours, rounded to multiples of 2 ** -31 (error at most 2 ** -32), made
-  monotone after rounding, and compared bit by bit with random words until every lane is decided.
+  monotone after rounding, and compared bit by bit with random words until every lane is decided. For 512
+  draws of `PairwiseField.sample` the wide kernel takes 7 to 16 times the CPU time on 32 x 32 grids (Ising
+  couplings of 0.2 and 0.4); for up to 32 draws both take about as long.
 - Wide, any degree: one lane per float64; z_i = 1 if logit(u) < h_i for u of 52 bits. This is monotone
   whatever the rounding errors of the logit, and in spite of those of h_i, which adds terms >= 0 to b_i in a
   fixed order. Error of a probability: 2 ** -51 + (n + 2) 2 ** -55 (|b| + sum |w|) for n neighbours.

@@ -5,10 +5,6 @@ full conditional (Geman & Geman, 1984). The field's distribution is left invaria
 a chain started elsewhere needs is the caller's concern.
 
 The field has log tables `edge_tables` (r, K, K) and `node_tables` (d, K), and `edges` (r, 2).
-
-Binary fields have a path of their own: any pair of (2, 2) tables reduces to one weight and two
-biases, so that a node's conditional needs one local field and one logistic function, in three fifths of the
-time of two scores.
 """
 
 import numpy as np
@@ -33,24 +29,6 @@ def binary_form(edge_tables, node_tables, edges):
     return weight, bias
 
 
-@jit
-def gibbs_sweeps_binary(x, weight, bias, graph, n_sweeps, rng):
-    """Move every row of `x` (m, d) int8 in {0, 1} by `n_sweeps` sweeps, in place.
-
-    The field is that of `binary_form`: `weight` (r,) and `bias` (d,).
-    """
-    near_weight = weight[graph.edge_ids]  # (2 r,): one gather instead of one per visit
-    for c in range(x.shape[0]):
-        z = x[c]
-        for _ in range(n_sweeps):
-            for i in graph.order:
-                h = bias[i]
-                for k in range(graph.indptr[i], graph.indptr[i + 1]):
-                    if z[graph.neighbors[k]]:
-                        h += near_weight[k]
-                z[i] = 1 if rng.random() * (1.0 + np.exp(-h)) < 1.0 else 0
-
-
 @part
 def add_edge(scores, i, k, b, edge_tables, graph):
     """Add to `scores` (K,) of node i what its neighbour at place k of the graph says in state b."""
@@ -73,18 +51,6 @@ def conditional_scores(scores, z, i, edge_tables, node_tables, graph):
 
 
 @jit
-def gibbs_sweeps_states(x, edge_tables, node_tables, graph, n_sweeps, rng):
-    """Move every row of `x` (m, d) int8 in 0..K-1 by `n_sweeps` sweeps, in place."""
-    scores = np.empty(node_tables.shape[1])
-    for c in range(x.shape[0]):
-        z = x[c]
-        for _ in range(n_sweeps):
-            for i in graph.order:
-                conditional_scores(scores, z, i, edge_tables, node_tables, graph)
-                z[i] = draw_state(scores, rng)
-
-
-@jit
 def gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` sweeps of the field with these log tables, in place.
 
@@ -98,11 +64,13 @@ def gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
     n_sweeps : int
     rng : numpy.random.Generator
     """
-    if node_tables.shape[1] == 2:
-        weight, bias = binary_form(edge_tables, node_tables, graph.edges)
-        gibbs_sweeps_binary(x, weight, bias, graph, n_sweeps, rng)
-    else:
-        gibbs_sweeps_states(x, edge_tables, node_tables, graph, n_sweeps, rng)
+    scores = np.empty(node_tables.shape[1])
+    for c in range(x.shape[0]):
+        z = x[c]
+        for _ in range(n_sweeps):
+            for i in graph.order:
+                conditional_scores(scores, z, i, edge_tables, node_tables, graph)
+                z[i] = draw_state(scores, rng)
 
 
 @jit

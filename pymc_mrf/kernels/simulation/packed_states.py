@@ -1,7 +1,7 @@
 """States of many binary chains as bits of machine words, one word for 64 chains, and back.
 
 The state of node i in chain 64 w + b is bit b of ``z[i, w]``. `packed_gibbs` moves chains in this form, and
-`pair_counts` and `state_counts` count them.
+`pair_counts` counts them.
 """
 
 import numpy as np

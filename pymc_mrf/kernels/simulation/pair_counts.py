@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, part
 
 _M1, _M2, _M4 = (
     np.uint64(0x5555555555555555),
@@ -38,7 +38,7 @@ class Links(NamedTuple):
 
 @jit
 def population_count(word):
-    """Count the bits set in a uint64, or in each word of a vector; LLVM has an instruction for this form."""
+    """Count the bits set in a uint64; LLVM has an instruction for this form."""
     word = word - ((word >> np.uint64(1)) & _M1)
     word = (word & _M2) + ((word >> np.uint64(2)) & _M2)
     word = (word + (word >> np.uint64(4))) & _M4
@@ -78,6 +78,100 @@ def pair_counts(x, edges, counts):
         z = x[c]
         for e in range(edges.shape[0]):
             counts[e, z[edges[e, 0]], z[edges[e, 1]]] += 1
+
+
+@jit
+def count_states(x, edges, nodes, pairs):
+    """Add the states of chains after some sweeps to counts of each chain.
+
+    State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, at most 255,
+    because it is the counts that take time to read and to write.
+
+    Parameters
+    ----------
+    x : (s, d, m) int8 array
+        States after each of s sweeps, one chain to a column.
+    edges : (r, 2) integer array
+    nodes : (d, K - 1, m) int32 array
+        Sweeps after which a node is in each of the states 1..K-1.
+    pairs : (r, K - 1, K - 1, m) int32 array
+        Sweeps after which the ends of an edge are in two of them.
+    """
+    counted = np.empty(x.shape[2], dtype=np.uint8)  # bytes: 64 chains to an instruction
+    for i in range(x.shape[1]):
+        for a in range(nodes.shape[1]):
+            counted[:] = 0
+            for s in range(x.shape[0]):
+                own = x[s, i]
+                for c in range(x.shape[2]):
+                    counted[c] += np.uint8(own[c] == np.int8(a + 1))
+            for c in range(x.shape[2]):
+                nodes[i, a, c] += counted[c]
+    for e in range(edges.shape[0]):
+        u, v = edges[e, 0], edges[e, 1]
+        for a in range(nodes.shape[1]):
+            for b in range(nodes.shape[1]):
+                counted[:] = 0
+                for s in range(x.shape[0]):
+                    x_u, x_v = x[s, u], x[s, v]
+                    for c in range(x.shape[2]):
+                        is_a, is_b = x_u[c] == np.int8(a + 1), x_v[c] == np.int8(b + 1)
+                        counted[c] += np.uint8(is_a & is_b)
+                for c in range(x.shape[2]):
+                    pairs[e, a, b, c] += counted[c]
+
+
+@part
+def fill_moments(counts, n_sweeps, mean, squares):
+    """Mean and sum of squared deviations, `mean` and `squares` (q,), of shares `counts` (q, m) / n_sweeps."""
+    m = counts.shape[1]
+    for a in range(counts.shape[0]):
+        total, deviations = 0, 0.0
+        for c in range(m):
+            total += counts[a, c]
+        for c in range(m):
+            deviations += (counts[a, c] - total / m) ** 2
+        mean[a], squares[a] = total / (m * n_sweeps), deviations / n_sweeps**2
+
+
+@jit
+def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
+    """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
+
+    Parameters
+    ----------
+    nodes : (d, K - 1, m) int32 array
+    pairs : (r, K - 1, K - 1, m) int32 array
+    edges : (r, 2) integer array
+    n_sweeps : int
+        That were counted.
+    node_moments : (2, d, K) array
+        Mean, and sum of squared deviations, on return.
+    pair_moments : (2, r, K, K) array
+    """
+    K, m = nodes.shape[1] + 1, nodes.shape[2]
+    every = np.empty((K, K, m), dtype=np.int32)
+    for i in range(nodes.shape[0]):
+        every[0, 0] = n_sweeps
+        every[0, 1:] = nodes[i]
+        for a in range(1, K):
+            every[0, 0] -= nodes[i, a - 1]
+        fill_moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
+    for e in range(edges.shape[0]):
+        u, v = nodes[edges[e, 0]], nodes[edges[e, 1]]
+        every[0, 0] = n_sweeps
+        every[0, 1:] = v
+        for a in range(1, K):
+            every[a, 0] = u[a - 1]
+            every[0, 0] -= u[a - 1]
+            for b in range(1, K):
+                every[a, b] = pairs[e, a - 1, b - 1]
+                every[a, 0] -= every[a, b]
+                every[0, b] -= every[a, b]
+        for b in range(1, K):
+            every[0, 0] -= every[0, b]
+        for a in range(K):
+            fill_moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
 
 
 @jit

@@ -1,6 +1,4 @@
-"""Kernels of persistent contrastive divergence: statistics tied by groups, their covariance."""
-
-import numpy as np
+"""Statistics tied by groups, for persistent contrastive divergence."""
 
 from pymc_mrf.kernels._jit import jit
 
@@ -15,13 +13,3 @@ def tied_statistics(x, labels, edges, edge_statistic, out):
     for c in range(x.shape[0]):
         for e in range(edges.shape[0]):
             out[c, labels[e]] += edge_statistic[x[c, edges[e, 0]], x[c, edges[e, 1]]]
-
-
-def regularised_covariance(statistics: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Covariance (G, G) of `statistics` (m, G), with diagonals raised to `spread` (G,).
-
-    That keeps the matrix invertible when all particles agree on a statistic.
-    """
-    covariance = np.atleast_2d(np.cov(statistics.T, bias=True))
-    np.fill_diagonal(covariance, np.maximum(1.05 * np.diagonal(covariance), spread))
-    return covariance

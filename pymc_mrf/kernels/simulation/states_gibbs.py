@@ -39,9 +39,6 @@ GROUPED = 32
 DRAWS_PER_CELL = 2
 """Draws of a node that pay for one threshold; with fewer, its neighbours are taken in groups."""
 
-LOWEST_BITS = np.uint64(0x0102040810204080)
-"""Its product with a word of bytes 0 or 1 has these as the bits of its highest byte, the first the lowest."""
-
 SCALE31 = 2.0**31
 SCALE24 = np.float32(2.0**-24)
 
@@ -260,34 +257,6 @@ def sweep_rows(x, tables, graph, n_sweeps, rng):
     load_blocks(x, blocks)
     sweep_blocks(blocks, tables, graph, n_sweeps, rng)
     store_blocks(blocks, x)
-
-
-@jit
-def pack_blocks(z, n_chains, words):
-    """Bits of the chains that are in each state but the first.
-
-    Parameters
-    ----------
-    z : (blocks, d, BLOCK) int8 array
-    n_chains : int
-        Chains of these that exist; the bits of others are zero.
-    words : (K - 1, d, W) uint64 array
-        Bit c of word w of state a, at a - 1, is that of chain 64 w + c.
-    """
-    own = np.empty(BLOCK, dtype=np.uint8)
-    octets = own.view(np.uint64)  # eight chains, a byte each
-    words[:] = 0
-    for w in range(z.shape[0]):
-        missing = np.uint64(max(BLOCK * (w + 1) - n_chains, 0))
-        live = ~np.uint64(0) >> missing
-        for i in range(z.shape[1]):
-            for a in range(words.shape[0]):
-                for c in range(BLOCK):
-                    own[c] = z[w, i, c] == a + 1
-                word = np.uint64(0)
-                for o in range(octets.shape[0]):
-                    word |= ((octets[o] * LOWEST_BITS) >> np.uint64(56)) << np.uint64(8 * o)
-                words[a, i, w] = word & live
 
 
 @jit

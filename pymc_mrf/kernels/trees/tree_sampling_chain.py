@@ -4,7 +4,7 @@ For fewer than `tree_potentials.FEW` chains this is faster than tiles, whose inn
 pay: a tile of one chain takes 1.5 times as long by odds, 3 times and more by probabilities.
 Where all edges have one table, a sweep by probabilities takes hardly longer than one by weights of agreement.
 With a coupling for each edge its tables are what is read most, K ** 2 numbers instead of one: on a Potts grid
-of 64 x 64 nodes with three states it takes 1.5 times as long, on 256 x 256, beyond the caches, 5 times.
+of 64 x 64 nodes with three states it takes 1.2 times as long, on 256 x 256, beyond the caches, 4.5 times.
 
 Everything is read in the order in which it is stored, but for the states, one byte each, and the tables:
 a sweep over a large field takes about as long per node as one over a small field. States are drawn without

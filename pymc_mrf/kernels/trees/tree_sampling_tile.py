@@ -1,5 +1,9 @@
 """Messages of a tile of T chains, so that the loop over chains is the innermost: odds and probabilities.
 
+Auxiliary data of `Exchange` of 4 to 16 rows, and marginals by trees: on a 32 x 32 grid 16 chains take one
+sixth of the CPU time of single ones by odds, two fifths by probabilities of three states; 64 take one
+seventh and three tenths. By probabilities instead of odds binary fields take 2.5 to 3 times as long.
+
 The states of the chains are `z` (d, T) uint8. Loops are spelt out where array expressions would do: these
 take numba seconds to compile.
 """

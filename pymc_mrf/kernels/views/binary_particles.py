@@ -2,7 +2,9 @@
 
 Local fields H_i = c beta_i + sum_j w_ij Z_ij, with Z_ij = c (y_j - c_ij), c_ij the `Field.centre` and c the
 difference of the two values y, are the log odds of the second state: one exponential for a node and particle,
-products in place of tables.
+products in place of tables. As `state_particles` a draw of `EdgeGibbs` takes 2.05 times the CPU time (1000
+rows of 25 items, or of 100 nodes with all edges as candidates), of `ParticleRatioGibbs` 1.4 (the Senate,
+a 30 x 30 grid).
 """
 
 from typing import NamedTuple

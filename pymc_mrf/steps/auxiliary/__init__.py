@@ -1,1 +1,1 @@
-"""Steps by auxiliary data: `Exchange` and `AuxiliaryVariableMH`."""
+"""`Exchange`: parameters of intractable fields by auxiliary data."""

@@ -15,9 +15,10 @@ from pymc.step_methods.compound import Competence
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.intractable import IntractableLogPartition
-from pymc_mrf.distributions.parents import free_parents, likelihoods_fed
+from pymc_mrf.distributions.parents import feeds_intractable, free_parents
 from pymc_mrf.kernels.metropolis import metropolis
+from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
+from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.likelihood.simulated.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.auxiliary.coordinate_blocks import (
@@ -113,7 +114,7 @@ class Exchange(MRFStep):
     """
 
     name = "exchange"
-    invariant: ClassVar = {"particles": GIVEN_DRAWS}
+    invariant: ClassVar = {Particles: GIVEN_DRAWS}
     remembers = (
         "n_tuned",
         "n_learnt",
@@ -252,7 +253,7 @@ class Exchange(MRFStep):
         is_continuous = var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES
         if not is_continuous or getattr(var.tag, "mrf_group_nodes", False):
             return Competence.INCOMPATIBLE
-        if "particles" in likelihoods_fed(var):
+        if feeds_intractable(var):
             return Competence.IDEAL
         may_be = not has_grad and IntractableLogPartition.used
         return UNTAGGED if may_be else Competence.INCOMPATIBLE

@@ -20,7 +20,7 @@ REMEDIES: dict[type, str] = {
 def intractable_fields(model: pm.Model) -> dict:
     """Find the fields with ``likelihood="particles"``: their variables, each with its apply node."""
     nodes = {rv: field_node(rv) for rv in model.basic_RVs}
-    return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood == "particles"}
+    return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood.is_intractable}
 
 
 def parents_of_intractable_fields(model: pm.Model) -> dict:
@@ -40,7 +40,7 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     for parent in free_parents(node, model):
         kind = type(parent.owner.op)
         if kind in POINT_MASSES:
-            left = possible_of(node, model, ("exact", "monte-carlo", "pseudo"))
+            left = possible_of(node, model, lambda likelihood: not likelihood.is_intractable)
             declared = advice_of(node, left, "declare the field with")
             raise ValueError(
                 f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "

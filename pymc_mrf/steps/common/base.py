@@ -15,6 +15,7 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
@@ -22,12 +23,8 @@ from pymc_mrf.steps.common.starts import compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
 
-EXACT = "exact"
-OF_PSEUDO = "exact under the pseudo-likelihood"
-OF_SAMPLE = "exact under the Monte Carlo likelihood"
 GIVEN_DRAWS = "exact given exact auxiliary draws"
-APPROXIMATE = "approximate"
-"""How the draws of a step are related to the posterior, for `MRFStep.invariant`."""
+"""How the draws of a step are related to the posterior, beside what `Likelihood.invariant` may be."""
 
 SLOW = 0.05
 """Seconds of processor time from which on it is told, before sampling, how long a step takes."""
@@ -67,9 +64,9 @@ class MRFStep(Remembering, BlockedStep):
     """All its statistics, by their names in the results."""
     stats_dtypes: list[dict[str, Any]]
     stats_dtypes_shapes: dict[str, Any]
-    invariant: ClassVar[dict[str, str]] = {}
-    """What it leaves invariant, by the likelihood of the field; "any" if that makes no difference."""
-    serves: ClassVar[tuple[str, ...]] = ()
+    invariant: ClassVar[dict[type[Likelihood], str]] = {}
+    """What it leaves invariant, by the likelihood of the field; `Likelihood` if that makes no difference."""
+    serves: ClassVar[tuple[type[Likelihood], ...]] = ()
     """Which kinds of likelihood it serves: those for which it says what is invariant."""
     approximation: ClassVar[str] = ""
     """How far its draws are from the posterior whatever the statistics say; nothing if they need not be."""

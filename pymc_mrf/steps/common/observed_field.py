@@ -1,21 +1,17 @@
 """The observed fields that a free variable parametrises, found in a model and checked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.fields.family import Family
-from pymc_mrf.likelihood.conditional_weights import COUNTED_ONCE
-from pymc_mrf.likelihood.edges.mixed_reference import MixedReference
-from pymc_mrf.likelihood.edges.reference import Reference
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
 from pymc_mrf.likelihood.edges.shared_edges import Share
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.steps.common.expressions import (
     FAR,
     children,
@@ -82,7 +78,7 @@ def observed_fields(
     rv,
     model: pm.Model,
     step: str,
-    likelihoods: tuple[str, ...],
+    likelihoods: tuple[type[Likelihood], ...],
     mixes: bool = False,
     fills: bool = False,
     takes_several: bool = True,
@@ -107,18 +103,18 @@ def observed_fields(
         )
     read = [ObservedField(rv, child, model, step, likelihoods, mixes) for child in fields]
     for field in read[1:]:
-        if field.family != read[0].family or field.likelihood != read[0].likelihood:
+        if field.family != read[0].family or not field.likelihood.is_like(read[0].likelihood):
             raise ValueError(
                 f"{step} samples fields of one family under one likelihood, but {rv.name} feeds "
-                f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood}") and {field.name} '
-                f'({field.family.name}, "{field.likelihood}"): declare them alike, with the same states and '
-                "scores"
+                f'{read[0].name} ({read[0].family.name}, "{read[0].likelihood.name}") and {field.name} '
+                f'({field.family.name}, "{field.likelihood.name}"): declare them alike, with the same states '
+                "and scores"
             )
-        if field.conditional_weight != read[0].conditional_weight:
+        if field.likelihood.weight != read[0].likelihood.weight:
             raise ValueError(
                 f"{step} samples fields whose conditionals have one weight, but {rv.name} feeds "
-                f"{read[0].name} (weight {read[0].conditional_weight:g}) and {field.name} (weight "
-                f"{field.conditional_weight:g}): declare them with the same likelihood"
+                f"{read[0].name} (weight {read[0].likelihood.weight:g}) and {field.name} (weight "
+                f"{field.likelihood.weight:g}): declare them with the same likelihood"
             )
     return read
 
@@ -172,20 +168,17 @@ class ObservedField:
     model : pymc.Model
     step : str
         Name of the step that asks, for messages.
-    likelihoods : tuple of str
+    likelihoods : tuple of Likelihood classes
         Kinds of likelihood that the step can serve.
     mixes : bool
         Whether the step can serve parameters of which entries of `rv`, times constants, are only a part.
 
     Attributes
     ----------
-    name, likelihood : str
+    name : str
+    likelihood : Likelihood
     graph : PairwiseGraph or LaggedGraph
     family : Family
-    conditional_weight : float
-        Of each conditional of a pseudo-likelihood.
-    reference : MixedReference or None
-        Of a Monte Carlo likelihood of a mixed field.
     x : (n, d) int8 array, or float64 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
         earlier ones beside each; of Gaussian and mixed fields deviations from the means.
@@ -217,21 +210,23 @@ class ObservedField:
     """
 
     def __init__(
-        self, rv, child, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool = False
+        self,
+        rv,
+        child,
+        model: pm.Model,
+        step: str,
+        likelihoods: tuple[type[Likelihood], ...],
+        mixes: bool = False,
     ) -> None:
         node = field_node(child)
         op = node.op
         parameters = op.edge_and_node_parameters(node)
         self.name: str = child.name
-        self.likelihood: str = op.likelihood
-        self.conditional_weight: float = getattr(op, "conditional_weight", COUNTED_ONCE)
-        self._expected: ExpectedNeighbours | None = getattr(op, "expected", None)
+        self.likelihood: Likelihood = op.likelihood
         self._step = step
         self._model = model
         self.graph: Any = op.graph
         self.family: Family = op.family
-        self.reference: MixedReference | None = getattr(op, "reference", None)
-        self._sampled: SampledField | None = getattr(op, "sampled", None)
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
         entries = entries_of(edge_parameter, rv)
         self.is_plain = entries is not None
@@ -280,11 +275,11 @@ class ObservedField:
                 f"{step} needs a parameter of its own for every edge of {self.name}, but entry {twice} of "
                 f"{rv.name} is that of several: groups find by themselves which edges are alike"
             )
-        if op.likelihood not in likelihoods:
-            remedy = self.advice(likelihoods, "declare the field with")
+        if not isinstance(op.likelihood, likelihoods):
+            remedy = self.advice(lambda kind: issubclass(kind, likelihoods), "declare the field with")
             remedy = remedy or f"leave {rv.name} to pm.sample()"
             raise ValueError(
-                f'{step} does not sample under likelihood="{op.likelihood}" of {self.name}; {remedy}'
+                f'{step} does not sample under likelihood="{op.likelihood.name}" of {self.name}; {remedy}'
             )
         self.node_parameters = parameters[1:]
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
@@ -297,23 +292,11 @@ class ObservedField:
         # with the prior of `rv`, which is an ancestor of the field
         self.held = HeldData(self.name, step, [model.rvs_to_values[child], *op.dist_params(node)])
 
-    def advice(self, likelihoods: Sequence[str], verb: str) -> str:
+    def advice(self, among: Callable[[type[Likelihood]], bool], verb: str) -> str:
         """Say with which of some likelihoods the field may be declared; "" if with none."""
         node = field_node(self._model[self.name])
-        prefix = node.op.prefix
-        served = [one.removeprefix(prefix) for one in likelihoods if one.startswith(prefix)]
-        left = possible_of(node, self._model, served)
+        left = possible_of(node, self._model, among)
         return advice_of(node, left, verb) if left else ""
-
-    @property
-    def references(self) -> list[Reference]:
-        """Samples of the blocks under a Monte Carlo likelihood; none under others."""
-        return [self._sampled.reference for _ in self.blocks] if self._sampled else []
-
-    @property
-    def expected(self) -> list[ExpectedNeighbours | None]:
-        """Expected neighbours of each block, None without links beside arrows under a pseudo-likelihood."""
-        return [self._expected for _ in self.blocks]
 
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from pymc_mrf.distributions.remedies import listed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_prior import KINDS
 
 SLABS = "pm.Normal, pm.StudentT, pm.Cauchy or pm.Laplace"
-SERVED = ("exact", "monte-carlo", "pseudo", "mixed-exact", "mixed-monte-carlo", "mixed-pseudo")
 
 
 def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
@@ -48,10 +46,11 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
             "give the rows of each group a field, with a SpikeAndSlab of its own, or with sums of the same "
             "vectors, as w + 0.5 * delta and w - 0.5 * delta"
         )
-    if field.likelihood not in SERVED:
+    if not field.likelihood.serves_blocks:
         raise ValueError(
-            f"{step} samples tables of edges under likelihood={listed(SERVED)}, but {field.name} has "
-            f'"{field.likelihood}": {field.advice(SERVED, "declare it with")}'
+            f'{step} samples tables of edges under likelihood="exact", "monte-carlo" or "pseudo", but '
+            f'{field.name} has "{field.likelihood.name}": '
+            f"{field.advice(lambda kind: kind.serves_blocks, 'declare it with')}"
         )
     if type(op.scalar.op) not in KINDS:
         raise ValueError(

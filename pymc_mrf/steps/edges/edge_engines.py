@@ -10,30 +10,10 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.data_counts import Data
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
-from pymc_mrf.likelihood.edges.listed_rows import ListedRowEdges
-from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
-from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
 from pymc_mrf.steps.common.observed_field import ObservedField, check_links
 from pymc_mrf.steps.edges.edge_target import EdgeTarget
-
-ENGINES: dict[str, type[EdgeEngine]] = {
-    "exact": ExactEdges,
-    "pseudo": PseudoEdges,
-    "monte-carlo": MonteCarloEdges,
-    "particles": ParticleEdges,
-    "conditional": ConditionalEdges,
-    "gaussian": GaussianLikelihood,
-    "mixed-exact": MixedLikelihood,
-    "mixed-pseudo": MixedPseudoLikelihood,
-    "mixed-monte-carlo": MixedLikelihood,
-}
 
 
 def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> EdgeEngine:
@@ -45,7 +25,7 @@ def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> E
     is_shared : bool
         Whether the variable is a part of the parameters only, or of those of several fields.
     options : dict
-        Of the engine, beside the samples of the fields.
+        Of the engine.
     """
     fields = target.fields
     if is_shared and fields[0].family.has_blocks:
@@ -57,7 +37,7 @@ def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> E
             np.concatenate([np.tile(field.entries, len(field.blocks)) for field in fields]),
             np.concatenate([field.factors.ravel() for field in fields]),
         )
-    wraps = share is not None and not ENGINES[target.likelihood].takes_share
+    wraps = share is not None and not target.likelihood.edges.takes_share
     if share is not None and not wraps:
         options = options | {"share": share}
     engine = _engine(as_blocks(fields), fields, bool(target.biases.free), options)
@@ -72,21 +52,9 @@ def _engine(
     moves_biases: bool,
     options: dict[str, Any],
 ) -> EdgeEngine:
-    """Make the engine of the `data`, graph and family of fields as blocks of one, with their samples."""
-    x, graph, family = data
-    engine_type = ENGINES[fields[0].likelihood]
-    if engine_type is ConditionalEdges and graph.n_links:
-        engine_type = ListedRowEdges
-    references = [one for field in fields for one in field.references]
-    samples: dict[str, Any] = {"references": references} if references else {}
-    if engine_type.is_pseudo:
-        options = options | {"weight": fields[0].conditional_weight}
-    expected = [one for field in fields for one in field.expected]
-    if any(expected):
-        options = options | {"expected": expected}
-    if fields[0].reference:
-        samples["states"] = fields[0].reference.listed
-    return engine_type(x, graph, family, moves_biases, **options, **samples)
+    """Make the engine of the `data`, graph and family of fields as blocks of one."""
+    of_blocks = [field.likelihood for field in fields for _ in field.blocks]
+    return of_blocks[0].edge_engine(of_blocks, *data, moves_biases, **options)
 
 
 def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedGraph, Family]:

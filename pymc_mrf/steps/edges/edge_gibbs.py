@@ -7,21 +7,16 @@ import pymc as pm
 from pymc.step_methods.compound import CompoundStep
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.parents import field_node, likelihoods_fed
-from pymc_mrf.distributions.remedies import (
-    IN_PLACE_OF_PSEUDO,
-    advice_of,
-    in_place_of_pseudo,
-    possible_of,
-)
+from pymc_mrf.distributions.likelihood import registered
+from pymc_mrf.distributions.parents import feeds_intractable, field_node
+from pymc_mrf.distributions.remedies import advice_of, in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
-from pymc_mrf.steps.common.base import APPROXIMATE, EXACT, OF_PSEUDO, OF_SAMPLE
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.edge_checks import PseudoClaims, never_changed, too_few_particles
+from pymc_mrf.steps.edges.edge_checks import PseudoClaims, never_changed
 from pymc_mrf.steps.edges.edge_engines import by_block, engine_of
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_start import EdgeStart
@@ -63,7 +58,7 @@ class EdgeGibbs(EdgeStep):
     or more are found by products of matrices, from which most edges are seen to be hopeless
     (`pymc_mrf.kernels.views.pseudo_scores`). Edges whose probability of presence given all else was below .02
     in tuning, where these are 95 % of all, are then visited with probability 1/4 in a draw
-    (`pymc_mrf.likelihood.edges.visit_rates`).
+    (`pymc_mrf.likelihood.pseudo.visit_rates`).
 
     Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
     moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
@@ -175,8 +170,8 @@ class EdgeGibbs(EdgeStep):
     one before an edge is told of counts for all: a draw takes 4 to 15 % longer, of 6 to 100 nodes.
 
     Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
-    which each counts, so that it is counted once (`pymc_mrf.likelihood.conditional_weights`); how near that
-    comes to the posterior is in ``docs/_results/pseudo_likelihood_weights.md`` and
+    which each counts, so that it is counted once (`pymc_mrf.likelihood.pseudo.conditional_weights`); how
+    near that comes to the posterior is in ``docs/_results/pseudo_likelihood_weights.md`` and
     ``docs/_results/pseudo_likelihood_calibration.md``. What stands in one conditional only is counted half:
     biases, and arrows into nodes that have links as well, are less sure than under the likelihood. With
     ``likelihood=pymc_mrf.Pseudo(weight=1)``, as is usual, edges are counted twice, and many of those found
@@ -199,23 +194,10 @@ class EdgeGibbs(EdgeStep):
     """
 
     name = "edge_gibbs"
-    invariant: ClassVar = {
-        "exact": EXACT,
-        "conditional": EXACT,
-        "gaussian": EXACT,
-        "mixed-exact": EXACT,
-        "mixed-pseudo": OF_PSEUDO,
-        "mixed-monte-carlo": OF_SAMPLE,
-        "pseudo": OF_PSEUDO,
-        "monte-carlo": OF_SAMPLE,
-        "particles": APPROXIMATE,
-    }
+    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.edges}
     serves_many_states = True
     fills_missing_cells = True
-    serves_sums = (
-        "exact", "monte-carlo", "pseudo", "conditional", "gaussian", "mixed-exact", "mixed-pseudo",
-        "mixed-monte-carlo",
-    )  # fmt: skip
+    serves_sums = tuple(kind for kind in invariant if kind.serves_sums)
     remembers = (
         "n_tuned", "log_step", "information", "particles", "record", "of_pseudo", "presence",
     )  # fmt: skip
@@ -270,13 +252,13 @@ class EdgeGibbs(EdgeStep):
         """
         for value in others:
             rv = model.values_to_rvs[value]
-            if "particles" not in likelihoods_fed(rv):
+            if not feeds_intractable(rv):
                 continue
             fed = [child for child in children(rv, model) if field_node(child) is None]
             node = fields_fed(rv, model)[0]
             left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
-            if "particles" not in left:
+            if type(node.op.likelihood) not in left:
                 remedy = advice_of(node, left, "declare the field with")
                 remedy = remedy[0].upper() + remedy[1:]
                 if fed:
@@ -301,11 +283,11 @@ class EdgeGibbs(EdgeStep):
         rv, biases, fields, likelihood = self._target
         # moves of single edges leave the centred biases where they are
         self._n_joint = whole_number(n_joint, "n_joint", 1 if biases.free else 0)
-        if likelihood == "particles":
+        if likelihood.is_intractable:
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         prior = self._prior.read(self._point)[0]
         scale, self._n_edges = prior.slab.scale, len(prior.log_odds)
-        self._tells_presence = likelihood != "particles"  # of which odds are estimates
+        self._tells_presence = not likelihood.is_intractable  # of which odds are estimates
         if self._tells_presence:
             self._presence_name = STATISTIC.format(rv.name)
             # PyMC makes a vector for each draw of what it takes for an object
@@ -432,13 +414,15 @@ class EdgeGibbs(EdgeStep):
 
     def _warn_at_end(self) -> list[str]:
         messages, fields = never_changed(self._name, self.count), self._fields
-        if self.record.squares and self._target.likelihood.endswith("monte-carlo"):
-            references = [one for field in fields for one in field.references]
-            messages += self.record.poor_sample(fields[0].name, references)
-        elif self.record.squares:
-            messages += too_few_particles(self._name, self.record.noise, self._engine.n_particles)
+        if self.record.squares:
+            likelihood, engine = self._target.likelihood, self._engine
+            found = [field.likelihood.reference for field in fields for _ in field.blocks]
+            references = [reference for reference in found if reference is not None]
+            messages += likelihood.against_chain(
+                self._name, fields[0].name, self.record, references, engine
+            )
         if self.of_pseudo.weights:
-            instead = in_place_of_pseudo(self._possible(IN_PLACE_OF_PSEUDO))
+            instead = in_place_of_pseudo(self._possible(is_no_pseudo))
             messages += self.of_pseudo.warn(self._name, fields, instead)
         return messages
 

@@ -1,11 +1,12 @@
 """What the steps for edges share: the variables and the fields they find, the prior, the start of a chain."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.common.base import MRFStep
@@ -24,7 +25,7 @@ class EdgeStep(MRFStep):
     """
 
     serves_many_states: bool = False
-    serves_sums: tuple[str, ...] = ()
+    serves_sums: tuple[type[Likelihood], ...] = ()
     fills_missing_cells: bool = False
     least_particles: int = 1
 
@@ -57,10 +58,10 @@ class EdgeStep(MRFStep):
             is_joined=len(parts) > len(fields),
         )
 
-    def _check_field(self, rv, field: ObservedField, likelihood: str) -> None:
+    def _check_field(self, rv, field: ObservedField, likelihood: Likelihood) -> None:
         """Refuse fields that the step cannot move under this likelihood."""
         step, what, serves = type(self).__name__, "", self.serves
-        if self._is_shared and likelihood not in self.serves_sums:
+        if self._is_shared and not isinstance(likelihood, self.serves_sums):
             what, serves = f"one field, of which {rv.name} itself is the parameter,", self.serves_sums
             why = f"{rv.name} feeds several, or is one term of a sum, or parameters differ between rows"
         elif not self.serves_many_states and not field.family.is_binary_product:
@@ -72,18 +73,19 @@ class EdgeStep(MRFStep):
         if what:
             remedy = "use pymc_mrf.EdgeGibbs"
             if serves:
-                left = self._possible(serves)
+                left = self._possible(lambda kind: issubclass(kind, serves))
                 own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
                 node = field_node(self._model[field.name])
                 remedy = advice_of(node, left, "declare with") if left else own
             raise ValueError(
-                f'{step} samples {what} under likelihood="{likelihood}", but {why}: {remedy}'
+                f'{step} samples {what} under likelihood="{likelihood.name}", but {why}: {remedy}'
             )
 
-    def _possible(self, among: Sequence[str]) -> list[str]:
+    def _possible(self, among: Callable[[type[Likelihood]], bool]) -> list[type[Likelihood]]:
         """Likelihoods with which the fields may be declared, of some."""
         nodes = [field_node(self._model[field.name]) for field in self._fields]
-        return [one for one in among if all(possible_of(node, self._model, [one]) for node in nodes)]
+        first, *others = (possible_of(node, self._model, among) for node in nodes)
+        return [one for one in first if all(one in left for left in others)]
 
     def _update(self, point):
         prior, b = self._prior.read(point)

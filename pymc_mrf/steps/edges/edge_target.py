@@ -11,7 +11,8 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, free_terms, likelihoods_fed
+from pymc_mrf.distributions.likelihood import Likelihood
+from pymc_mrf.distributions.parents import FreeBias, feeds_intractable, field_node, free_bias, free_terms
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.steps.common.expressions import FAR, children, fields_fed, varies_by_row
@@ -84,7 +85,7 @@ def belongs_to_nuts(rv) -> bool:
     Without one, `EdgeGibbs.__new__` finds out.
     """
     model = pm.Model.get_context(error_if_none=False)
-    if model is None or rv not in model.free_RVs or "particles" in likelihoods_fed(rv):
+    if model is None or rv not in model.free_RVs or feeds_intractable(rv):
         return False
     edges = filter(is_spike_and_slab, model.free_RVs)
     return not any(bias.rv is rv for w in edges for bias in biases_of_fields(w, model).free)
@@ -124,17 +125,18 @@ class EdgeTarget(NamedTuple):
     biases : Biases
         `NO_BIASES` if they are not to be moved.
     fields : list of ObservedField
-    likelihood : str
+    likelihood : Likelihood
+        Of the first of them.
     """
 
     rv: Any
     biases: Biases
     fields: list[ObservedField]
-    likelihood: str
+    likelihood: Likelihood
 
 
 def edge_target(
-    rvs, model: pm.Model, step: str, likelihoods: tuple[str, ...], mixes: bool, fills: bool
+    rvs, model: pm.Model, step: str, likelihoods: tuple[type[Likelihood], ...], mixes: bool, fills: bool
 ) -> EdgeTarget:
     """Find the spike-and-slab variable and the biases among `rvs`, and check all that can be.
 
@@ -214,7 +216,7 @@ def _check_transform(rv, model: pm.Model, step: str) -> None:
 
 def simulation_options(
     field: ObservedField,
-    likelihood: str,
+    likelihood: Likelihood,
     n_particles: int | None,
     n_sweeps: int | None,
     least_particles: int,
@@ -230,9 +232,9 @@ def simulation_options(
     for name, value, least in (("n_particles", n_particles, least_particles), ("n_sweeps", n_sweeps, 1)):
         if value is not None:
             options[name] = whole_number(value, name, least)
-    if options and likelihood != "particles":
+    if wrong := [name for name in options if name not in likelihood.step_options]:
         raise ValueError(
-            f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
-            f'likelihood="{likelihood}": leave it out, or declare the field with likelihood="particles"'
+            f"{wrong[0]} is an option for fields that are simulated, but {field.name} has "
+            f'likelihood="{likelihood.name}": leave it out, or declare the field with likelihood="particles"'
         )
     return options

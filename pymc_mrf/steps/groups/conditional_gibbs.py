@@ -1,11 +1,9 @@
 """`ConditionalGibbs`: grouped arrows and links of fields in time."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.listed_groups import ListedRowLikelihood
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
-from pymc_mrf.steps.common.base import EXACT
+from pymc_mrf.distributions.likelihood import EXACT
+from pymc_mrf.likelihood.conditional.likelihood import Conditional
 from pymc_mrf.steps.common.observed_field import ObservedField, check_links
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
@@ -20,11 +18,9 @@ class ConditionalGibbs(EngineGibbs):
     """
 
     name = "conditional_gibbs"
-    invariant: ClassVar = {"conditional": EXACT}
-    default_for = "conditional"
+    invariant: ClassVar = {Conditional: EXACT}
+    default_for = Conditional
 
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+    def _make_engine(self, field: ObservedField, *arguments) -> Any:
         check_links(self._fields)  # a kernel takes views of one type
-        if field.graph.n_links:
-            return ListedRowLikelihood(*arguments)
-        return PseudoLikelihood(*arguments, weight=1.0)
+        return super()._make_engine(field, *arguments)

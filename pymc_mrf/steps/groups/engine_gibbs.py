@@ -1,6 +1,5 @@
 """Base of the group samplers that ask a likelihood engine: label sweeps and Hamiltonian moves of values."""
 
-from abc import abstractmethod
 from math import inf, isfinite
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ LABEL_SWEEPS = 2  # per move of the group values, which costs as much
 class EngineGibbs(GroupGibbs):
     """Base of the group samplers over likelihood engines, one for each field.
 
-    A subclass supplies `_make_engine`, the engine of a field from the arguments of `GroupEngine`.
+    Engines are those of the likelihoods of the fields, unless a subclass has others in `_make_engine`.
     """
 
     statistics: Statistics = (
@@ -62,9 +61,9 @@ class EngineGibbs(GroupGibbs):
     def _prepare(self) -> None:
         """Do what is left to do before the first step; nothing by default."""
 
-    @abstractmethod
     def _make_engine(self, field: ObservedField, *arguments) -> Any:
         """Make the engine of a field from the arguments of `GroupEngine`."""
+        return field.likelihood.group_engine(*arguments)
 
     def _read_point(self, point) -> None:
         self._at = point

@@ -1,10 +1,9 @@
 """`ExactGibbs`: grouped parameters of fields whose likelihood can be computed."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pymc_mrf.likelihood.groups.exact_groups import ExactLikelihood, ForestLikelihood
-from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.steps.common.base import EXACT
+from pymc_mrf.distributions.likelihood import EXACT
+from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
@@ -48,18 +47,18 @@ class ExactGibbs(EngineGibbs):
     """
 
     name = "exact_gibbs"
-    invariant: ClassVar = {"exact": EXACT}
-    default_for = "exact"
+    invariant: ClassVar = {Exact: EXACT}
+    default_for = Exact
     # a chain of PyMC's default length then converges on fields of some hundred edges
     n_rounds = 8
     n_tuning_rounds = 2
 
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
+    def _make_engine(self, field: ObservedField, *arguments) -> Any:
         # a kernel takes views of one type: closed forms serve if all fields have them
         if all(_has_closed_form(other) for other in self._fields):
             self.n_rounds = self.n_tuning_rounds = 1
-            return ForestLikelihood(*arguments)
-        return ExactLikelihood(*arguments)
+            return Exact.closed_groups(*arguments)
+        return super()._make_engine(field, *arguments)
 
 
 def _has_closed_form(field: ObservedField) -> bool:

@@ -11,6 +11,7 @@ from abc import abstractmethod
 import numpy as np
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import likelihoods_fed
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.crp import Groups, make_groups
@@ -36,7 +37,7 @@ class GroupGibbs(MRFStep):
     """
 
     default_blocked = False
-    default_for: str = ""
+    default_for: type[Likelihood] | None = None
     fills_missing_cells: bool = False
     n_rounds: int = 1
     n_tuning_rounds: int = 1
@@ -91,7 +92,12 @@ class GroupGibbs(MRFStep):
     @classmethod
     def claims(cls, var, has_grad):
         """Whether it is a Dirichlet process that feeds a field for which the step is the default."""
-        return is_dirichlet_process(var) and cls.default_for in likelihoods_fed(var)
+        return is_dirichlet_process(var) and any(map(cls.is_default_for, likelihoods_fed(var)))
+
+    @classmethod
+    def is_default_for(cls, likelihood: Likelihood) -> bool:
+        """Whether `pm.sample` gives processes that feed a field with this likelihood to the step."""
+        return cls.default_for is not None and isinstance(likelihood, cls.default_for)
 
     def _update(self, point):
         """Redraw all labels, then all group values."""

@@ -4,10 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
-from pymc_mrf.steps.common.base import OF_SAMPLE
-from pymc_mrf.steps.common.observed_field import ObservedField
+from pymc_mrf.distributions.likelihood import OF_SAMPLE
+from pymc_mrf.likelihood.monte_carlo.checks import poor_sample
+from pymc_mrf.likelihood.monte_carlo.likelihood import MonteCarlo
 from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistics
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
@@ -37,17 +36,13 @@ class MonteCarloGibbs(EngineGibbs):
     """
 
     name = "monte_carlo_gibbs"
-    invariant: ClassVar = {"monte-carlo": OF_SAMPLE}
-    default_for = "monte-carlo"
+    invariant: ClassVar = {MonteCarlo: OF_SAMPLE}
+    default_for = MonteCarlo
     remembers = ("record",)
     prefix = "monte_carlo"
     statistics: Statistics = sample_statistics(
         "simulate more: the tolerance of the warning", 'use likelihood="particles": rows are few'
     )
-
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        [reference] = field.references
-        return MonteCarloLikelihood(*arguments, reference=reference)
 
     def _start(self) -> np.ndarray:
         return self._mean_of_engines([engine.place() for engine in self._engines])
@@ -76,6 +71,6 @@ class MonteCarloGibbs(EngineGibbs):
     def _warn_at_end(self) -> list[str]:
         messages = super()._warn_at_end()
         if self.record.squares:
-            references = [one for field in self._fields for one in field.references]
-            messages += self.record.poor_sample(self._fields[0].name, references)
+            references = [field.likelihood.reference for field in self._fields for _ in field.blocks]
+            messages += poor_sample(self._fields[0].name, self.record, references)
         return messages

@@ -8,12 +8,14 @@ from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
+from pymc_mrf.distributions.likelihood import APPROXIMATE
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
-from pymc_mrf.likelihood.edges.particle_edges import BURN_IN
-from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES, ParticleLikelihood
-from pymc_mrf.steps.common.base import APPROXIMATE
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.likelihood import Particles
+from pymc_mrf.likelihood.particles.particle_edges import BURN_IN
+from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.expressions import children, fields_fed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
@@ -110,8 +112,8 @@ class ParticleRatioGibbs(EngineGibbs):
     """
 
     name = "particle_ratio_gibbs"
-    invariant: ClassVar = dict.fromkeys(("particles", "exact"), APPROXIMATE)
-    default_for = "particles"
+    invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
+    default_for = Particles
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
     remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
@@ -189,7 +191,7 @@ class ParticleRatioGibbs(EngineGibbs):
         model = self._model
         [rv] = self._rvs
         behind = node_values(rv, model)
-        for value in behind if self._fields[0].likelihood == "particles" else []:
+        for value in behind if self._fields[0].likelihood.is_intractable else []:
             if value not in self._node_values:
                 name = model.values_to_rvs[value].name
                 raise ValueError(

@@ -2,10 +2,8 @@
 
 from typing import ClassVar
 
-from pymc_mrf.likelihood.groups.group_engine import GroupEngine
-from pymc_mrf.likelihood.groups.pseudo_groups import PseudoLikelihood
-from pymc_mrf.steps.common.base import OF_PSEUDO
-from pymc_mrf.steps.common.observed_field import ObservedField
+from pymc_mrf.distributions.likelihood import OF_PSEUDO
+from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
 from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
 
 
@@ -18,9 +16,5 @@ class PseudoGibbs(EngineGibbs):
     """
 
     name = "pseudo_gibbs"
-    invariant: ClassVar = {"pseudo": OF_PSEUDO}
-    default_for = "pseudo"
-
-    def _make_engine(self, field: ObservedField, *arguments) -> GroupEngine:
-        expected = field.expected if any(field.expected) else ()
-        return PseudoLikelihood(*arguments, weight=field.conditional_weight, expected=expected)
+    invariant: ClassVar = {Pseudo: OF_PSEUDO}
+    default_for = Pseudo

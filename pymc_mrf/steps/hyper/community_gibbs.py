@@ -25,9 +25,10 @@ from pytensor.tensor.subtensor import AdvancedSubtensor
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_partition_weights
+from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.groups.communities import EdgeStates, merge_or_split, order_of_appearance, sweep
-from pymc_mrf.steps.common.base import EXACT, MRFStep
+from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
@@ -114,7 +115,7 @@ class CommunityGibbs(MRFStep):
     """
 
     name = "community_gibbs"
-    invariant: ClassVar = {"any": EXACT}
+    invariant: ClassVar = {Likelihood: EXACT}
     prefix = "community_gibbs"
     statistics: Statistics = (
         Statistic("n", "communities", dtype=np.int64, shown="always", column="Communities"),

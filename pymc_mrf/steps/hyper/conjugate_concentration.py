@@ -9,8 +9,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import GammaRV
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.parents import strip_views
-from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside
@@ -98,7 +98,7 @@ class ConjugateConcentration(ConjugateStep):
     """
 
     name = "conjugate_concentration"
-    invariant: ClassVar = {"any": EXACT}
+    invariant: ClassVar = {Likelihood: EXACT}
     prefix = "conjugate_concentration"
 
     refusal: ClassVar = (

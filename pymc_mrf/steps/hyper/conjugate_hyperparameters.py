@@ -21,9 +21,9 @@ from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.subtensor import AdvancedSubtensor
 from scipy.special import logit
 
+from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.steps.common.base import EXACT
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
@@ -220,7 +220,7 @@ class ConjugateHyperparameters(ConjugateStep):
     """
 
     name = "conjugate_hyperparameters"
-    invariant: ClassVar = {"any": EXACT}
+    invariant: ClassVar = {Likelihood: EXACT}
     prefix = "conjugate"
     statistics: Statistics = (
         Statistic("n_present", "entries that are not 0", dtype=np.int64, shown="always"),

@@ -10,13 +10,15 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import NormalRV
 
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.likelihood import EXACT, OF_SAMPLE
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.network_columns import Standardised
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.gaussian import draw_shift
-from pymc_mrf.steps.common.base import EXACT, OF_SAMPLE
+from pymc_mrf.likelihood.gaussian.likelihood import Normal
+from pymc_mrf.likelihood.mixed.likelihood import MixedExact, MixedMonteCarlo
 from pymc_mrf.steps.common.expressions import children, varies_by_row
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.mixed_field import field_of
@@ -36,7 +38,7 @@ def field_of_means(rv, model: pm.Model):
     if len(nodes) != 1 or None in nodes or not any(child in model.observed_RVs for child in fed):
         return None
     [node] = nodes
-    if node.op.likelihood not in ConjugateMeans.invariant or varies_by_row(node):
+    if not isinstance(node.op.likelihood, ConjugateMeans.serves) or varies_by_row(node):
         return None
     weight, *others, mean = node.op.dist_params(node)
     if strip_views(mean) is not rv or tuple(value_of(rv.shape)) != (len(node.op.scale),):
@@ -164,7 +166,7 @@ class ConjugateMeans(ConjugateStep):
     """
 
     name = "conjugate_means"
-    invariant: ClassVar = {"gaussian": EXACT, "mixed-exact": EXACT, "mixed-monte-carlo": OF_SAMPLE}
+    invariant: ClassVar = {Normal: EXACT, MixedExact: EXACT, MixedMonteCarlo: OF_SAMPLE}
     prefix = "conjugate_means"
 
     refusal: ClassVar = (

@@ -5,8 +5,9 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.likelihood import EXACT
 from pymc_mrf.kernels.gaussian import draw_missing
-from pymc_mrf.steps.common.base import EXACT
+from pymc_mrf.likelihood.gaussian.likelihood import Normal
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
 
@@ -37,7 +38,7 @@ class GaussianGibbs(MissingCellsStep):
     """
 
     name = "gaussian_gibbs"
-    invariant: ClassVar = {"gaussian": EXACT}
+    invariant: ClassVar = {Normal: EXACT}
     prefix = "gaussian_gibbs"
     fields = GaussianFieldRV
     n_read = 2

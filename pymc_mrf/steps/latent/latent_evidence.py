@@ -107,7 +107,7 @@ class LatentEvidence:
         self.reads = [v for pair in found for v in pair]
         for v, _ in found:
             node = field_node(v)
-            if node is not None and node.op.likelihood == "particles":
+            if node is not None and node.op.likelihood.is_intractable:
                 declared = advice_of(node, possible_of(node, model), f"declare {v.name} with")
                 raise ValueError(
                     f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "

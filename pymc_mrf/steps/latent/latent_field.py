@@ -112,7 +112,7 @@ class LatentField(ABC):
         n_rows = len(self._rows)
         limit, most = EXACT_CELLS // n_rows, MAX_CELLS // n_rows
         if self.ties:  # slow, about 10 ms for AUTO_CELLS and 0.4 s for MAX_CELLS, but right
-            limit = max(limit, most if self._op.likelihood == "exact" else min(most, AUTO_CELLS))
+            limit = max(limit, most if self._op.likelihood.uses_tree else min(most, AUTO_CELLS))
         self.exact = self._fits(limit)
         self.exact_if_asked = bool(self.ties) and self._fits(most)
         if self.exact:

@@ -4,9 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from pymc_mrf.distributions.likelihood import EXACT
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.kernels.mixed_missing import draw_missing
-from pymc_mrf.steps.common.base import EXACT
+from pymc_mrf.likelihood.mixed.likelihood import MixedExact, MixedPseudo
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
 N_SWEEPS = 3
@@ -42,7 +43,7 @@ class MixedGibbs(MissingCellsStep):
     """
 
     name = "mixed_gibbs"
-    invariant: ClassVar = {"mixed-exact": EXACT, "mixed-pseudo": EXACT}
+    invariant: ClassVar = {MixedExact: EXACT, MixedPseudo: EXACT}
     prefix = "mixed_gibbs"
     fields = MixedFieldRV
     n_read = 3

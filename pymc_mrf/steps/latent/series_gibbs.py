@@ -6,8 +6,9 @@ import numpy as np
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.kinetic_rv import KineticRV
+from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
 from pymc_mrf.kernels.simulation import series as kernels
-from pymc_mrf.steps.common.base import APPROXIMATE, EXACT
+from pymc_mrf.likelihood.conditional.likelihood import Conditional, PseudoOfLinks
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
@@ -50,7 +51,7 @@ class SeriesGibbs(MissingCellsStep):
     """
 
     name = "series_gibbs"
-    invariant: ClassVar = {"conditional": EXACT, "pseudo": APPROXIMATE}
+    invariant: ClassVar = {Conditional: EXACT, PseudoOfLinks: APPROXIMATE}
     prefix = "series_gibbs"
     fields = KineticRV
     samples = "cells of a pymc_mrf.KineticMRF"
@@ -83,7 +84,7 @@ class SeriesGibbs(MissingCellsStep):
             self.started = True
         old = x[self._field.free]
         possible = op.family.possible(op.n_variables)
-        if op.lists_rows:
+        if op.likelihood.lists_rows:
             for _ in range(self._n_sweeps):
                 kernels.sweep_cells_of_listed_rows(
                     x, self._cells, rows.earlier, rows.later, eta, tables, possible, scores, arrows,

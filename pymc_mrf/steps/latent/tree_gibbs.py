@@ -10,11 +10,12 @@ import numpy as np
 
 from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
+from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.cluster_sweep import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.steps.common.base import EXACT, MRFStep
+from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
@@ -157,7 +158,7 @@ class TreeGibbs(MRFStep):
     """
 
     name = "tree_gibbs"
-    invariant: ClassVar = {"any": EXACT}
+    invariant: ClassVar = {Likelihood: EXACT}
     default_blocked = False
     remembers = ("refused", "distances", "n_compared")
     prefix = "tree_gibbs"

@@ -95,7 +95,8 @@ def test_strong_fields_are_deterministic(rng):
     x = np.zeros((1000, 4), dtype=np.int8)
     dense_gibbs.gibbs_sweeps_dense(x, weight, bias, SMALL.arrays, 20, rng)
     plain = np.zeros((1000, 4), dtype=np.int8)
-    gibbs.gibbs_sweeps_binary(plain, weight, bias, SMALL.arrays, 20, rng)
+    tables = BOLTZMANN.edge_tables(weight), BOLTZMANN.node_tables(bias)
+    gibbs.gibbs_sweeps(plain, *tables, SMALL.arrays, 20, rng)
     np.testing.assert_array_equal(x, plain)
 
 

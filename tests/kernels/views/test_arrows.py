@@ -6,8 +6,8 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from tests.reference.kinetic import kinetic_log_likelihood
 
 D, ARROWS, LINKS, LAGS = 3, [(0, 0), (0, 1), (2, 1), (1, 0)], [(2, 0), (1, 2)], (1, 3)

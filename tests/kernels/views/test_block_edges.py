@@ -11,8 +11,8 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from tests.marks import slow
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood

@@ -13,8 +13,8 @@ from pymc_mrf.kernels.edges import edge_moves, hamiltonian
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 

@@ -10,8 +10,8 @@ from pymc_mrf.kernels.mixed import listed
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
-from pymc_mrf.likelihood.edges.mixed_edges import MixedLikelihood
-from pymc_mrf.likelihood.edges.mixed_pseudo import MixedPseudoLikelihood
+from pymc_mrf.likelihood.mixed.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.mixed.mixed_pseudo import MixedPseudoLikelihood
 from tests.marks import slow
 from tests.mixed_fields import BIAS, DIAGONAL, GRAPH, KINDS, REFERENCE, WEIGHT, rows
 from tests.reference.priors import normal, normals

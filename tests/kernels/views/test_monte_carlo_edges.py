@@ -14,9 +14,9 @@ from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, edge_field
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Reference
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.reference import Reference
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 

@@ -22,7 +22,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
     update_probabilities,
     variance_of_share,
 )
-from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
 from tests.reference.priors import normal, normals

@@ -14,7 +14,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
 from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.marks import slow
 from tests.reference import enumeration

@@ -9,7 +9,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import split_field
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals
 from tests.reference.views import use_junction_tree

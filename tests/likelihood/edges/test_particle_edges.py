@@ -9,8 +9,8 @@ import pytest
 from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.particle_edges import BURN_IN, ParticleEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.particles.particle_edges import BURN_IN, ParticleEdges
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals
 

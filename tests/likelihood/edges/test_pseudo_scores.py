@@ -8,8 +8,8 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_scores import NoScores
-from pymc_mrf.likelihood.edges import score_panels
-from pymc_mrf.likelihood.edges.pseudo_edges import ConditionalEdges, PseudoEdges
+from pymc_mrf.likelihood.pseudo import score_panels
+from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges, PseudoEdges
 from tests.reference.priors import normal, normals
 from tests.statistics import Z
 from tests.steps.edges.binary_models import (

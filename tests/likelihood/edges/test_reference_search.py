@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from pymc_mrf.datasets import load_house84
-from pymc_mrf.distributions.monte_carlo import filled
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete, grid
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.likelihood.edges import reference_search
-from pymc_mrf.likelihood.edges.reference_search import NoReferenceError, tolerance_for
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
+from pymc_mrf.likelihood.monte_carlo import reference_search
+from pymc_mrf.likelihood.monte_carlo.likelihood import filled
+from pymc_mrf.likelihood.monte_carlo.reference_search import NoReferenceError, tolerance_for
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 
 GRAPH = as_graph(complete(4))
 W, B = np.array([1.0, 0.0, -0.8, 0.0, 0.9, 0.0]), np.array([-0.5, 0.2, 0.1, -0.3])

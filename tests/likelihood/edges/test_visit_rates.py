@@ -9,9 +9,9 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior
-from pymc_mrf.likelihood.edges import pseudo_edges, score_panels, visit_rates
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.edges.visit_rates import FIRST, PERIOD, RATE
+from pymc_mrf.likelihood.pseudo import pseudo_edges, score_panels, visit_rates
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.pseudo.visit_rates import FIRST, PERIOD, RATE
 from pymc_mrf.steps.edges import presence_record
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import read_batches

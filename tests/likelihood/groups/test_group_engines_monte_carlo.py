@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import pytest
 
-from pymc_mrf.distributions.log_partition_by_sample import log_partition_by_sample
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.edge_terms import (
@@ -17,8 +16,9 @@ from pymc_mrf.kernels.groups.edge_terms import (
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.likelihood.edges.edge_field import edge_field, features_at
-from pymc_mrf.likelihood.edges.reference import Chains
-from pymc_mrf.likelihood.groups.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.log_partition_by_sample import log_partition_by_sample
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from tests.reference import edge_views as reference
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
@@ -177,23 +177,14 @@ def test_the_same_function_as_that_of_nuts(name):
     """With node parameters beside."""
     family, _ = CASES[name]
     engine, (_, found) = make(name), sampled(name)
-    sampled_field = type("Sampled", (), {"reference": found})
-    operator = type(
-        "Op",
-        (),
-        {
-            "family": family,
-            "graph": SQUARE,
-            "sampled": sampled_field,
-            "flat_natural": staticmethod(lambda parameters: parameters),
-        },
-    )
     view = engine._view
     gaps = []
     for eta in values_near(spread=1.0):
         engine.log_likelihood(eta)
         natural = np.concatenate([view.edges.w, view.edges.beta])
-        gaps.append(view.edges.at.log_A[0] - log_partition_by_sample(operator, natural).eval())
+        gaps.append(
+            view.edges.at.log_A[0] - log_partition_by_sample(SQUARE, family, found, natural).eval()
+        )
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-4)
 
 

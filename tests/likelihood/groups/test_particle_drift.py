@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.groups.particle_groups import ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 ETA = 0.8

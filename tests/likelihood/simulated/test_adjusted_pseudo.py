@@ -9,8 +9,8 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood
-from pymc_mrf.likelihood.simulated import adjusted_pseudo
-from pymc_mrf.likelihood.simulated.adjusted_pseudo import (
+from pymc_mrf.likelihood.adjusted_pseudo import adjustment as adjusted_pseudo
+from pymc_mrf.likelihood.adjusted_pseudo.adjustment import (
     BATCH,
     TOLERANCE,
     Adjustment,

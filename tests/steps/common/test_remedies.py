@@ -12,13 +12,14 @@ from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import IN_PLACE_OF_PSEUDO, in_place_of_pseudo, possible_of
+from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.reference import Moments
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
+from pymc_mrf.likelihood.monte_carlo.reference import Moments
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)
+IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
 LIKELIHOODS = ("exact", "monte-carlo", "particles", "pseudo", "adjusted-pseudo", "path")
 GRAPHS = {"small": SMALL, "wide": WIDE}  # a junction tree of 2 ** 26 cells is refused
 
@@ -143,7 +144,7 @@ def test_no_refusal_recommends_what_is_refused(make, graph):
         warnings.simplefilter("ignore")
         make(GRAPHS[graph], "pseudo")
     node = field_node(model["x"])
-    instead = in_place_of_pseudo(possible_of(node, model, IN_PLACE_OF_PSEUDO))
+    instead = in_place_of_pseudo(possible_of(node, model, is_no_pseudo))
     right = [likelihood for likelihood in IN_PLACE_OF_PSEUDO if not said[likelihood]]
     named = [likelihood for likelihood in IN_PLACE_OF_PSEUDO if f'"{likelihood}"' in instead]
     assert set(named) <= set(right)
@@ -163,7 +164,7 @@ def test_fields_that_share_their_edges():
         assert recommended(refusal(make, graph, "particles")) == left
         with pm.Model() as model:
             make(graph, "pseudo")
-        left = possible_of(field_node(model["x"]), model, IN_PLACE_OF_PSEUDO)
+        left = [one.name for one in possible_of(field_node(model["x"]), model, is_no_pseudo)]
         assert left == (["monte-carlo"] if graph is WIDE else ["exact", "monte-carlo"])
 
 

@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
+from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.gaussian import fixed_diagonal_posterior, log_likelihood_of, precision

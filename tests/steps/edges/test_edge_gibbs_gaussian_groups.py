@@ -10,8 +10,8 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.kernels.views import gaussian_edges as views
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.likelihood.edges.gaussian_edges import GaussianLikelihood
 from pymc_mrf.likelihood.edges.shared_edges import Share
+from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.reference.gaussian import log_likelihood_of, posterior_in_a_box, precision
 from tests.reference.spike_and_slab import structure_posteriors

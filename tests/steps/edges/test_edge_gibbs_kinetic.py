@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
-from pymc_mrf.likelihood.expected_neighbours import ExpectedNeighbours
+from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.kinetic import kinetic_log_likelihood, kinetic_series

@@ -13,8 +13,8 @@ from pymc_mrf.fields.families import BOLTZMANN, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.views.questions import centred
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.reference import Chains
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
+from pymc_mrf.likelihood.monte_carlo.reference import Chains
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference import enumeration

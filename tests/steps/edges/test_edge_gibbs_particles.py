@@ -8,8 +8,8 @@ from pymc.step_methods.state import equal_dataclass_values
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.likelihood.edges import particle_edges
-from pymc_mrf.likelihood.edges.particle_edges import ParticleEdges
+from pymc_mrf.likelihood.particles import particle_edges
+from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.marks import slow
 from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior

@@ -9,10 +9,10 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.builders import grid
-from pymc_mrf.steps.edges.edge_checks import false_edges, overstated_edges
+from pymc_mrf.likelihood.pseudo.checks import false_edges, overstated_edges
+from pymc_mrf.papers.persistent_langevin import PersistentLangevin
+from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.persistent_langevin import PersistentLangevin
-from pymc_mrf.steps.edges.reversible_jump import ReversibleJump
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.steps.edges.binary_models import boltzmann_data, fixed_bias_model
 

@@ -8,17 +8,17 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.sample_checks import sample_findings
+from pymc_mrf.analysis.model_checks import likelihood_findings
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.views.questions import add_shifts, add_slopes
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.edges.reference import Chains, Reference
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
-from pymc_mrf.steps.common.sample_checks import FARTHEST, LEAST_SHARE
+from pymc_mrf.likelihood.monte_carlo.checks import FARTHEST, LEAST_SHARE
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
+from pymc_mrf.likelihood.monte_carlo.reference import Chains, Reference
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from tests.marks import slow
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -125,7 +125,7 @@ def test_a_far_reference_is_told_of_where_nuts_moves_the_parameters(distance, mo
     for draw in draws:
         add_shifts(field, draw[:6], -1.0, draw[6:])
     idata = az.from_dict({"posterior": {"w": draws[None, :, :6], "b": draws[None, :, 6:]}})
-    [told] = sample_findings(idata, model, "posterior")
+    [told] = likelihood_findings(idata, model, "posterior")
     assert ("the draws are far from the reference" in told.text) == (distance > 2.0)
     assert ("MonteCarlo(seed=1)" in told.remedy) == (distance > 2.0)
 

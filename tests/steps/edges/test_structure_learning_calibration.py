@@ -13,8 +13,8 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import density_of
-from pymc_mrf.likelihood.edges.exact_edges import ExactEdges
-from pymc_mrf.likelihood.edges.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.edges.edge_engines import engine_of
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs

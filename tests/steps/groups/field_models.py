@@ -25,7 +25,7 @@ def draw(graph, eta, statistic, n, seed, bias=0.0):
 def sample(model, draws=None, seed=1):
     """Whatever step pm.sample chooses; those of ExactGibbs have several rounds."""
     if draws is None:
-        draws = 600 if field_node(model.observed_RVs[0]).op.likelihood == "exact" else 2000
+        draws = 600 if field_node(model.observed_RVs[0]).op.likelihood.name == "exact" else 2000
     idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=seed, model=model, **OPTIONS)
     assert 0.5 < float(idata.sample_stats["group_gibbs_acceptance"].mean()) <= 1.0
     return idata.posterior

@@ -65,7 +65,7 @@ def test_posterior_by_enumeration(name, links, likelihood):
     assert set(chosen) == {PseudoGibbs if likelihood == "pseudo" else ConditionalGibbs}
     w = special.expit(sample(model, draws=1000)["w"].values)
 
-    expected = model["x"].owner.op.expected
+    expected = model["x"].owner.op.likelihood.expected
     constants = expected.constants if expected else None
 
     def exact(edges, whole_rows=likelihood == "exact", weight=0.5, constants=constants):

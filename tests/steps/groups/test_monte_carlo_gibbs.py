@@ -11,8 +11,8 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.likelihood.edges.edge_field import edge_field
-from pymc_mrf.likelihood.edges.reference import Chains
-from pymc_mrf.likelihood.edges.sampled_field import SampledField
+from pymc_mrf.likelihood.monte_carlo.reference import Chains
+from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
 from tests.steps.groups.models import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps

@@ -10,8 +10,8 @@ import pytest
 from scipy import special, stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.likelihood.groups import particle_groups as engine
-from pymc_mrf.likelihood.groups.particle_groups import LEAST_PARTICLES
+from pymc_mrf.likelihood.particles import particle_groups as engine
+from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES
 from pymc_mrf.steps.groups import particle_ratio_gibbs as module
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from tests.reference.grouped_posterior import grouped_posterior

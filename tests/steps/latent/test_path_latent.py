@@ -8,9 +8,9 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions import path
 from pymc_mrf.fields.families import potts
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.path import path_form as path
 from tests.reference import enumeration
 from tests.statistics import Z
 

@@ -1,0 +1,1 @@
+"""The adjusted pseudo-likelihood."""

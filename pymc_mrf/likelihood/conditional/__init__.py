@@ -1,0 +1,1 @@
+"""Fields in time: rows given the earlier ones."""

@@ -1,0 +1,1 @@
+"""The exact likelihood, by junction tree or enumeration."""

@@ -1,0 +1,1 @@
+"""Likelihoods of fields of answers and measurements."""

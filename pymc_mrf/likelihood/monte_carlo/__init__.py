@@ -1,0 +1,1 @@
+"""The Monte Carlo likelihood: one sample at a reference near the data."""

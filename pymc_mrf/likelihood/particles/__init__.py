@@ -1,0 +1,1 @@
+"""Ratios of likelihoods from weighted particles."""

@@ -1,0 +1,113 @@
+"""`likelihood="particles"`: an energy, whose ratios of partition functions steps estimate."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.traversal import ancestors
+
+from pymc_mrf.distributions.findings import AGAINST
+from pymc_mrf.distributions.likelihood import APPROXIMATE, Declared, Likelihood
+from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.graph.junction_tree import AUTO_CELLS
+from pymc_mrf.likelihood.monte_carlo.checks import EDGE_NOISE
+from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
+from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
+
+logger = logging.getLogger("pymc_mrf")
+
+
+@dataclass(frozen=True)
+class Particles(Likelihood):
+    """The likelihood up to its normalisation, which only steps of the package know how to do without."""
+
+    name: ClassVar[str] = "particles"
+    invariant: ClassVar[str] = APPROXIMATE
+    no_probability: ClassVar[str] = "an unnormalised energy only"
+    not_comparable: ClassVar[tuple[str, str]] = (
+        AGAINST,
+        "its log_likelihood is an unnormalised energy: arviz.loo and compare of it mean nothing",
+    )
+    edges: ClassVar[Any] = ParticleEdges
+    is_intractable: ClassVar[bool] = True
+    serves_sums: ClassVar[bool] = False
+    serves_blocks: ClassVar[bool] = False
+    step_options: ClassVar[tuple[str, ...]] = ("n_particles", "n_sweeps")
+
+    @classmethod
+    def serves(cls, field: Declared) -> bool:
+        """Whether steps move the free variables behind the field, if they are known."""
+        return field.model is None or _serves_particles(field, field.model)
+
+    @classmethod
+    def unasked(cls, field: Declared) -> "Particles":
+        """Where nothing else serves."""
+        logger.info(
+            'likelihood="auto" is "particles" here: the junction tree has width %d and more than the %d '
+            "table cells up to which it is used unasked; continuous parameters are sampled by Exchange",
+            field.op.tree.width,
+            AUTO_CELLS,
+        )
+        return cls()
+
+    def log_partition(self, op: Any, parameters: Sequence, value: Any) -> Any:
+        """Nothing, with an undefined gradient."""
+        return IntractableLogPartition()(*parameters)
+
+    def against_chain(
+        self, name: str, field: str, record: Any, references: list, engine: Any
+    ) -> list[str]:
+        """Whether there were too few particles."""
+        return too_few_particles(name, record.noise, engine.n_particles)
+
+
+def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
+    """Warn if the noise is above its target."""
+    if noise <= EDGE_NOISE:
+        return []
+    enough = int(np.ceil(1.2 * n_particles * (noise / EDGE_NOISE) ** 2))
+    return [
+        f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
+        f"ratios have a noise of {noise:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
+    ]
+
+
+def _serves_particles(field: Declared, model: pm.Model) -> bool:
+    """Whether steps move the free variables behind a field whose partition function is not known."""
+    free = _free(field.parameters, model)
+    if any(not v.type.dtype.startswith("float") for v in free):
+        return False
+    return not any(
+        isinstance(v.owner.op, SpikeAndSlabRV) and (v.owner.op.blocks or not _is_plain(v, field, model))
+        for v in free
+    )
+
+
+def _is_plain(rv, field: Declared, model: pm.Model) -> bool:
+    """Whether edges are the parameter of one field, all rows alike, with biases that move with them."""
+    edge, *nodes = field.parameters
+    bare = strip_views(edge)
+    if bare.owner is not None and bare.owner.op == pt.sigmoid:
+        bare = strip_views(bare.owner.inputs[0])
+    fed = {node for v in model.basic_RVs if (node := field_node(v)) and rv in _free(node.inputs, model)}
+    others = [node for node in fed if node.op.dist_params(node)[0] is not edge]
+    moved = all(not _free([b], model) or _feeds_field_only(free_bias(b, model), model) for b in nodes)
+    return bare is rv and field.rows_are_alike and moved and not others
+
+
+def _feeds_field_only(bias: FreeBias | None, model: pm.Model) -> bool:
+    """Whether there is a free bias that no other variable depends on than fields."""
+    if bias is None:
+        return False
+    others = [v for v in [*model.basic_RVs, *model.potentials] if v.owner and field_node(v) is None]
+    return not any(bias.rv in _free(v.owner.inputs, model) for v in others if v is not bias.rv)
+
+
+def _free(variables: Sequence, model: pm.Model) -> list:
+    """Free variables on which these depend."""
+    return [v for v in ancestors(variables, blockers=model.free_RVs) if v in model.free_RVs]

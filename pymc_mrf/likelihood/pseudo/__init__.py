@@ -1,0 +1,1 @@
+"""Pseudo-likelihoods: products of full conditionals."""

@@ -1,0 +1,1 @@
+"""What the published samplers ask of a field and its data."""
