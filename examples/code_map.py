@@ -27,7 +27,7 @@ from examples._report import table, write_fragment
 ROOT = Path(__file__).parent.parent
 BEFORE = "cb4fc51"
 LAYERS = (
-    "checks parts threads kernels graph fields estimation likelihood distributions steps analysis plots "
+    "checks parts threads kernels graph fields estimation distributions likelihood steps analysis plots "
     "runs network papers"
 ).split()
 KERNELS = "kernels", "papers/kernels"
@@ -36,19 +36,26 @@ KERNELS = "kernels", "papers/kernels"
 AREAS = {
     "Monte Carlo likelihood": "kernels:monte_carlo_* kernels:sample_sums kernels:weighted_sample "
     "kernels:log_partition_by_sample likelihood:monte_carlo_* likelihood:reference* "
+    "likelihood:monte_carlo/* "
     "likelihood:sampled_field distributions:monte_carlo distributions:log_partition_by_sample "
     "steps:monte_carlo_gibbs",
-    "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* distributions:kinetic* "
+    "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* "
+    "likelihood:conditional/* distributions:kinetic* "
     "graph:lagged fields:series steps:series_gibbs steps:conditional_gibbs analysis:forecast",
-    "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks kernels:table_blocks "
-    "likelihood:block_edges steps:block_checks fields:nominal distributions:nominal analysis:edge_tables "
+    "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks "
+    "kernels:table_blocks "
+    "likelihood:block_edges steps:block_checks fields:nominal distributions:nominal "
+    "analysis:edge_tables "
     "plots:edge_table",
-    "Gaussian fields": "kernels:gaussian* likelihood:gaussian_* fields:gaussian distributions:gaussian* "
+    "Gaussian fields": "kernels:gaussian* likelihood:gaussian_* likelihood:gaussian/* "
+    "fields:gaussian distributions:gaussian* "
     "steps:gaussian_* steps:measured_field analysis:partial_correlations",
-    "mixed fields": "kernels:mixed* likelihood:mixed_* fields:mixed fields:column_kinds distributions:mixed* "
+    "mixed fields": "kernels:mixed* likelihood:mixed_* likelihood:mixed/* fields:mixed "
+    "fields:column_kinds distributions:mixed* "
     "steps:mixed_*",
     "communities": "kernels:communities steps:community_gibbs distributions:edge_communities",
-    "published samplers": "papers:* kernels:persistent_langevin kernels:reversible_jump kernels:auxiliary_* "
+    "published samplers": "papers:* kernels:persistent_langevin kernels:reversible_jump "
+    "kernels:auxiliary_* "
     "kernels:junction_tree_counts likelihood:chen_welling likelihood:uncentred_edges "
     "likelihood:stripped_beta estimation:tied_pcd steps:chen_welling steps:feature_step "
     "steps:persistent_langevin steps:reversible_jump steps:stripped_beta steps:auxiliary_variable",
@@ -59,7 +66,8 @@ AREAS = {
     "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling "
     "likelihood:edge_engine likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges "
     "likelihood:columns steps:edge_*",
-    "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups kernels:group_labels "
+    "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups "
+    "kernels:group_labels "
     "kernels:grouped_particles kernels:independent_edges kernels:partitions kernels:series "
     "likelihood:base_density likelihood:*_groups likelihood:group_engine likelihood:exact "
     "likelihood:particles steps:base_measure steps:engine_gibbs steps:exact_gibbs steps:group_* "
@@ -69,11 +77,13 @@ AREAS = {
     "TreeGibbs": "steps:latent_* steps:tree_gibbs",
     "tree sampling": "kernels:tree_sampling* kernels:factor_tree_sampling kernels:tree_marginals "
     "kernels:tree_messages kernels:tree_potentials",
-    "junction tree": "kernels:junction_tree* kernels:clamped_field kernels:elimination graph:junction_tree "
+    "junction tree": "kernels:junction_tree* kernels:clamped_field kernels:elimination "
+    "graph:junction_tree "
     "graph:tree_arrays graph:tree_layout graph:elimination",
     "tree partition": "graph:*tree_partition graph:tree_* graph:lattice_partition graph:*forest_arrays "
     "graph:spanning_trees graph:tying_factors",
-    "path": "likelihood:*path* likelihood:*grid* distributions:path* kernels:coupling_path "
+    "path": "likelihood:path/* likelihood:*path* likelihood:*grid* distributions:path* "
+    "kernels:coupling_path "
     "analysis:path_checks",
     "simulation": "kernels:*gibbs kernels:swendsen_wang kernels:coupling_from_the_past "
     "kernels:cell_blocks kernels:*_counts kernels:packed_states kernels:random_lanes "

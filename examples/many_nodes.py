@@ -4,7 +4,8 @@ Boltzmann machines of sparse graphs, two neighbours to a node on average, with w
 positive or of either sign, and biases that make both states about as frequent; data by Gibbs sweeps. The
 pseudo-likelihood, chains by `pymc_mrf.sample`. Writes ``many_nodes.md``, time and memory by the number of
 nodes, and ``many_nodes_calibration.md``, the false edges among those found beside the number that their
-probabilities claim.
+probabilities claim. With ``--full`` up to 2,048 nodes, with few draws, as they tell of costs only, and
+five data sets of 1,024 nodes for either choice of signs: half an hour of processor time.
 """
 
 import argparse
@@ -124,19 +125,25 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--tune", type=int, default=40)
     parser.add_argument("--chains", type=int, default=1)
+    parser.add_argument(
+        "--cost-draws", type=int, default=60, help="of the one chain of the table of costs"
+    )
+    parser.add_argument("--cost-tune", type=int, default=40)
     args = parse_sizes(
         parser,
         argv,
         nodes=[128, 256, 512, 1024, 2048],
         calibration_nodes=1024,
         data_sets=5,
-        draws=500,
-        tune=200,
+        draws=200,
+        tune=120,
         chains=2,
+        cost_draws=100,
     )
     options = dict(n=args.rows, tune=args.tune, draws=args.draws, chains=args.chains)
-    study(0, d=32, signs="mixed", **(options | {"draws": 8, "tune": 8}))  # compiles
-    costs = [study(0, d=d, signs="mixed", **options) for d in args.nodes]
+    of_costs = dict(n=args.rows, tune=args.cost_tune, draws=args.cost_draws, chains=1)
+    study(0, d=32, signs="mixed", **(of_costs | {"draws": 8, "tune": 8}))  # compiles
+    costs = [study(0, d=d, signs="mixed", **of_costs) for d in args.nodes]
     header = [
         "Nodes",
         "candidates",
@@ -149,8 +156,9 @@ def main(argv: list[str] | None = None) -> None:
     ]
     size = f"{args.rows:,} rows, {args.chains} chains of {args.tune} tuning steps and {args.draws} draws"
     note = (
-        f"\n{size}. Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, "
-        "over the steps of all chains. GB of memory: at the most, by then. Found: inclusion above .5. "
+        f"\n{args.rows:,} rows, a chain of {args.cost_tune} tuning steps and {args.cost_draws} draws. "
+        "Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, over the "
+        "steps and draws. GB of memory: at the most, by then. Found: inclusion above .5. "
         f"Kernels were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"
     )
     write_fragment(

@@ -116,7 +116,7 @@ def test_the_likelihood_is_declared(steps, monkeypatch):
         values.append(model.compile_logp(vars=[field])({"w": np.array([0.7, -0.4])}))
     np.testing.assert_allclose(*values)
     known = likelihood.possible(
-        likelihood.Declared(field.owner.op, field.owner.op.dist_params(field.owner))
+        likelihood.DeclaredField(field.owner.op, field.owner.op.dist_params(field.owner))
     )
     assert steps["Enumerated"] in known
     with (

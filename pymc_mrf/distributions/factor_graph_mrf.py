@@ -21,7 +21,7 @@ from pymc_mrf.distributions.field import (
     without_nan,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.symbolic_tables import flat_core
 from pymc_mrf.fields.exact import checked_table
 from pymc_mrf.fields.tables import read_answers
@@ -127,7 +127,7 @@ class FactorGraphMRF(DiscreteField):
         check_shape(kwargs.get("shape"), graph.n_variables, "variables")
         dtype = state_dtype(dtype, (0, max(graph.cardinalities, default=1) - 1))
         op = FactorGraphRV(graph, n_sweeps=whole_number(n_sweeps, "n_sweeps", 1), dtype=dtype)
-        op = op.under(likelihood_of(likelihood, Declared(op, [flat])))
+        op = op.under(likelihood_of(likelihood, DeclaredField(op, [flat])))
         return super().dist([flat], op=op, **kwargs)
 
 

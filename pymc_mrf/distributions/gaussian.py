@@ -12,7 +12,7 @@ from pymc_mrf.distributions.continuous_field import (
 from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, starts_anywhere
-from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
 from pymc_mrf.fields.gaussian import GAUSSIAN, check_measurements
 from pymc_mrf.fields.table_columns import as_table
@@ -141,5 +141,5 @@ class GaussianMRF(ContinuousField):
         check_diagonal(diagonal)
         centre = node_parameter(mean, GAUSSIAN, graph, "mean")
         op = GaussianFieldRV(graph, positive_scale(scale, graph.nodes), starts_anywhere(edge))
-        op = op.under(likelihood_of(None, Declared(op, [edge, node, centre])))
+        op = op.under(likelihood_of(None, DeclaredField(op, [edge, node, centre])))
         return super().dist([edge, node, centre], op=op, **kwargs)

@@ -28,7 +28,7 @@ from pymc_mrf.distributions.field import (
 from pymc_mrf.distributions.field_parameters import check_states_given, edge_parameter, node_parameter
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import KineticRV
-from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
@@ -264,7 +264,9 @@ class KineticMRF(DiscreteField):
             )
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         op = KineticRV(graph, family, rows, n_axes=n_axes, n_sweeps=n_sweeps)
-        op = op.under(likelihood_of(likelihood, Declared(op, [edge, node], GivenData(values=windows))))
+        op = op.under(
+            likelihood_of(likelihood, DeclaredField(op, [edge, node], GivenData(values=windows)))
+        )
         kwargs["shape"] = rows.n_rows, graph.n_nodes
         return super().dist([edge, node], op=op, **kwargs)
 

@@ -26,7 +26,7 @@ OF_PSEUDO = "exact under the pseudo-likelihood"
 NEAREST_FIRST = EXACT, OF_SAMPLE, APPROXIMATE, OF_PSEUDO
 
 
-class Declared(NamedTuple):
+class DeclaredField(NamedTuple):
     """A field that is declared, or is one of a model.
 
     Attributes
@@ -65,65 +65,73 @@ class Likelihood:
 
     A subclass has a `name`, `log_partition` or `log_density`, and engines where steps move edges or groups
     under it. The rest has defaults, of which `prepare`, `serves` and `unasked` are the next to look at.
+
+    Attributes
+    ----------
+    name : str
+        What users write.
+    invariant : str
+        What steps that ask its engines leave invariant.
+    edges, groups : class or None
+        What moves of edges ask, an `EdgeEngine`, and moves of groups of edges, a `GroupEngine`; None if none
+        move under it.
+    no_probability, no_probability_of_parts : str
+        What it has in place of log probabilities of rows, and of rows with missing cells; "" if it has them.
+    else_declare, else_complete : str
+        How to get these; of rows with missing cells "" if in the same way.
+    not_comparable : tuple of str
+        Level of the `Finding` where models are compared by it, and what is wrong; "" if nothing is.
+    is_recommended : bool
+        Whether messages name it where it `serves`.
+    is_intractable : bool
+        Whether its log density lacks what depends on the parameters, which only steps of the package know.
+    is_pseudo : bool
+        Whether it is a product of conditionals that are none of a likelihood.
+    uses_tree : bool
+        Whether it is that of a junction tree.
+    looks_at_couplings : bool
+        Whether it is less near to the posterior where couplings are strong.
+    serves_sums : bool
+        Whether its engine of edges serves a vector that is a part of the parameters, those of several fields,
+        or of rows.
+    serves_blocks : bool
+        Whether it serves edges with a block of parameters.
+    weight : float
+        Of each full conditional, if it is a product of them.
+    reference : Reference or None
+        Its sample, if it has one with options.
     """
 
     name: ClassVar[str] = "any"
-    """What users write."""
     invariant: ClassVar[str] = EXACT
-    """What steps that ask its engines leave invariant."""
-    no_probability: ClassVar[str] = ""
-    """What it has in place of log probabilities of rows; "" if it has them."""
-    no_probability_of_parts: ClassVar[str] = ""
-    """The same, of rows with missing cells; "" if it has them, or has none of other rows."""
-    else_declare: ClassVar[str] = 'declare the field with likelihood="exact"'
-    """How to get log probabilities."""
-    else_complete: ClassVar[str] = ""
-    """How to get those of rows with missing cells, if otherwise."""
-    not_comparable: ClassVar[tuple[str, str]] = NOTE, ""
-    """The level of a `Finding` where models are compared by it, and what is wrong; "" if nothing is."""
-    example: ClassVar[str] = ""
-    """Options, as users give them."""
     edges: ClassVar[Any] = None
-    """What moves of edges ask, an `EdgeEngine`; None if none move under it."""
     groups: ClassVar[Any] = None
-    """What moves of groups of edges ask, a `GroupEngine`; None if none move under it."""
+    no_probability: ClassVar[str] = ""
+    no_probability_of_parts: ClassVar[str] = ""
+    else_declare: ClassVar[str] = 'declare the field with likelihood="exact"'
+    else_complete: ClassVar[str] = ""
+    not_comparable: ClassVar[tuple[str, str]] = NOTE, ""
     is_recommended: ClassVar[bool] = True
-    """Whether messages name it where it `serves`."""
     is_intractable: ClassVar[bool] = False
-    """Whether its log density is up to what depends on the parameters, which steps of the package know."""
     is_pseudo: ClassVar[bool] = False
-    is_sampled: ClassVar[bool] = False
-    """Whether it is estimated from a sample that does not change."""
     uses_tree: ClassVar[bool] = False
-    """Whether it is that of a junction tree."""
     looks_at_couplings: ClassVar[bool] = False
-    """Whether it is less near to the posterior where couplings are strong."""
     serves_sums: ClassVar[bool] = True
-    """Whether this serves a vector that is a part of the parameters, those of several fields, or of rows."""
     serves_blocks: ClassVar[bool] = True
-    """Whether it serves edges with a block of parameters."""
-    step_options: ClassVar[tuple[str, ...]] = ()
-    """Options of steps that are meant for it."""
     weight: ClassVar[float] = 1.0
-    """Of each full conditional, if it is a product of them."""
     reference: ClassVar[Any] = None
-    """Its sample, if it has one whose options can be changed."""
-    path: ClassVar[Any] = None
-    """Its log-partition function as it was simulated along the parameters, if it was."""
-    expected: ClassVar[Any] = None
-    """What neighbours are expected to be, if arrows need it to be counted once."""
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether a field may be declared with it, and the free variables behind it sampled."""
         return True
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Likelihood | None":
+    def unasked(cls, field: DeclaredField) -> "Likelihood | None":
         """Return it, prepared, if "auto" is to take it; None if not."""
         return None
 
-    def prepare(self, field: Declared) -> "Likelihood":
+    def prepare(self, field: DeclaredField) -> "Likelihood":
         """Return it as the field has it: with what is simulated or estimated once.
 
         Raises
@@ -220,11 +228,11 @@ REGISTRY = (
     Entry("pseudo", ("pairwise", "factors"), "pseudo.likelihood:Pseudo"),
     Entry("", ("series",), "conditional.likelihood:Conditional"),
     Entry("pseudo", ("series",), "conditional.likelihood:PseudoOfLinks"),
-    Entry("exact", ("series",), "conditional.likelihood:ListedRows"),
+    Entry("exact", ("series",), "conditional.likelihood:ExactRows"),
     Entry("", ("gaussian",), "gaussian.likelihood:Normal"),
-    Entry("exact", ("mixed",), "mixed.likelihood:MixedExact"),
-    Entry("monte-carlo", ("mixed",), "mixed.likelihood:MixedMonteCarlo"),
-    Entry("pseudo", ("mixed",), "mixed.likelihood:MixedPseudo"),
+    Entry("exact", ("mixed",), "mixed.likelihood:ExactOfMixed"),
+    Entry("monte-carlo", ("mixed",), "mixed.likelihood:MonteCarloOfMixed"),
+    Entry("pseudo", ("mixed",), "mixed.likelihood:PseudoOfMixed"),
 )
 """All likelihoods, in the order in which "auto" asks them."""
 
@@ -234,7 +242,7 @@ def registered(kind: str | None = None) -> list[type[Likelihood]]:
     return [entry.kind for entry in REGISTRY if kind is None or kind in entry.kinds]
 
 
-def likelihood_of(given: Any, field: Declared) -> Likelihood:
+def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
     """Return the likelihood of a field that is declared, by what users gave: a name, options, or nothing.
 
     Raises
@@ -246,10 +254,8 @@ def likelihood_of(given: Any, field: Declared) -> Likelihood:
     """
     entries = [entry for entry in REGISTRY if field.op.kind in entry.kinds]
     if isinstance(given, type) and issubclass(given, Likelihood):
-        raise TypeError(
-            f"likelihood=pymc_mrf.{given.__name__} is a class: call it, "
-            f"likelihood=pymc_mrf.{given.__name__}({given.example})"
-        )
+        name = f"pymc_mrf.{given.__name__}"
+        raise TypeError(f"likelihood={name} is a class: call it, likelihood={name}()")
     if given is None or given == "auto":
         return next(found for entry in entries if (found := entry.kind.unasked(field)) is not None)
     options: dict[str, Any] = {}
@@ -264,7 +270,7 @@ def likelihood_of(given: Any, field: Declared) -> Likelihood:
 
 
 def possible(
-    field: Declared, among: Callable[[type[Likelihood]], bool] = lambda kind: True
+    field: DeclaredField, among: Callable[[type[Likelihood]], bool] = lambda kind: True
 ) -> list[type[Likelihood]]:
     """Likelihoods that messages recommend for a field, of some, the nearest to the posterior first."""
     model = field.model or pm.Model.get_context(error_if_none=False)

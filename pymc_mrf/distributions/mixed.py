@@ -25,7 +25,7 @@ from pymc_mrf.distributions.field import (
 )
 from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
 from pymc_mrf.distributions.gaussian_rv import starts_anywhere
-from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
@@ -186,7 +186,7 @@ class MixedMRF(ContinuousField):
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
         of_edges = _parameter(weight, "weight", len(op.layout.pairs), "entry", op)
-        likelihood = likelihood_of(likelihood, Declared(op, [], data))
+        likelihood = likelihood_of(likelihood, DeclaredField(op, [], data))
         op = MixedFieldRV(graph, kinds, op.scale, likelihood, n_sweeps, starts_anywhere(of_edges))
         parameters = [
             of_edges,

@@ -28,7 +28,7 @@ from pymc_mrf.distributions.field_parameters import (
     node_parameter,
 )
 from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
-from pymc_mrf.distributions.likelihood import Declared, likelihood_of
+from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
@@ -115,7 +115,7 @@ class MarkovRandomField(DiscreteField):
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         dtype = state_dtype(dtype, family.states)
         op = MarkovRandomFieldRV(graph, family, n_sweeps=n_sweeps, dtype=dtype)
-        op = op.under(likelihood_of(likelihood, Declared(op, parameters, data, n_rows)))
+        op = op.under(likelihood_of(likelihood, DeclaredField(op, parameters, data, n_rows)))
         return super().dist(parameters, op=op, **kwargs)
 
 

@@ -7,7 +7,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.distributions.arguments import GivenData
-from pymc_mrf.distributions.likelihood import Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.parents import field_node
 
 
@@ -32,12 +32,12 @@ IN_GROUPS = (
 """What is right for covariates of weights."""
 
 
-def advice(field: Declared, left: Sequence[type[Likelihood]], verb: str) -> str:
+def advice(field: DeclaredField, left: Sequence[type[Likelihood]], verb: str) -> str:
     """Say with which likelihoods to declare a field, and what is right where these are only nearly so.
 
     Parameters
     ----------
-    field : Declared
+    field : DeclaredField
     left : sequence of Likelihood classes
         Those that serve.
     verb : str
@@ -88,7 +88,7 @@ def is_no_pseudo(likelihood: type[Likelihood]) -> bool:
 
 def advice_of(node, left: Sequence[type[Likelihood]], verb: str) -> str:
     """`advice` for a field of a model, by its apply node."""
-    return advice(Declared(node.op, node.op.dist_params(node)), left, verb)
+    return advice(DeclaredField(node.op, node.op.dist_params(node)), left, verb)
 
 
 def possible_of(
@@ -98,5 +98,5 @@ def possible_of(
     observed = [rv for rv in model.observed_RVs if field_node(rv) is node]
     is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
     parameters = node.op.dist_params(node)
-    field = Declared(node.op, parameters, model=model, is_fixed=bool(observed) and is_fixed)
+    field = DeclaredField(node.op, parameters, model=model, is_fixed=bool(observed) and is_fixed)
     return possible(field, among)

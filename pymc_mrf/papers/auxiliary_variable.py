@@ -13,8 +13,8 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.simulation import gibbs, pcd
 from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.particles.likelihood import Particles
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.papers.engines.tied_pcd import ETA_MAX, STEP_MAX, regularised_covariance, tied_pcd
 from pymc_mrf.papers.kernels import auxiliary_groups as kernels

@@ -14,7 +14,7 @@ from pymc.backends.ndarray import NDArray
 from pymc.util import RandomGeneratorState, random_generator_from_state
 from pytensor import config
 
-from pymc_mrf.runs.present_edges import pack
+from pymc_mrf.runs.present_edges import PresentDraws
 from pymc_mrf.runs.store import Head, Store
 
 SECONDS = 20.0
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     start : dict of ndarray
     rng : RandomGeneratorState
     trace : NDArray
-        An empty one, of the variables that are written down.
+        An empty one, of the variables that are written down as they are.
     packed : tuple of str
         Those of which only what is not 0 is written down.
     """
@@ -157,11 +157,12 @@ class ChainWriter:
             var_dtypes=empty.var_dtypes,
         )
         self._trace.setup(min(64, self._most), self._plan.chain, self._plan.step.stats_dtypes)
+        self._present = PresentDraws(self._plan.packed)
 
     @property
     def is_full(self) -> bool:
         """Whether draws that are not written yet take much memory."""
-        return self._trace.draw_idx >= self._most
+        return self._trace.draw_idx >= self._most or self._present.n_bytes >= MOST_BYTES
 
     def _wait(self) -> None:
         self._since = time.monotonic()
@@ -173,6 +174,7 @@ class ChainWriter:
         if trace.draw_idx == trace.draws:
             trace.setup(trace.draws, self._plan.chain, self._plan.step.stats_dtypes)
         trace.record(point, stats, in_warmup=self._start < self._plan.tune)
+        self._present.add(point)
 
     def write(self, point: dict[str, np.ndarray], step: Any) -> None:
         """Write the piece so far, and the state after it."""
@@ -188,7 +190,9 @@ class ChainWriter:
             passed / (n - self.head.n),
         )
         groups = sampled_groups(self._trace[:], plan.trace.model)
-        groups["posterior"] = pack(groups["posterior"], plan.packed, with_labels=self._start == 0)
+        groups["posterior"] = self._present.pack(
+            groups["posterior"], plan.trace.model, with_labels=self._start == 0
+        )
         state = {"point": point, "state": step.sampling_state}
         self.store.commit(plan.chain, new, groups, state, self.head)
         self.head = new

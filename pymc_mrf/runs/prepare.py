@@ -15,6 +15,7 @@ from pymc.step_methods.compound import flatten_steps
 from pymc.util import get_random_generator, get_state_from_generator
 
 from pymc_mrf.runs._pymc import multiprocessing_context
+from pymc_mrf.runs.present_edges import with_many_edges
 
 NOT_SUPPORTED = {
     "trace": "the store takes its place",
@@ -40,7 +41,9 @@ class PreparedRun(NamedTuple):
         One per chain.
     tune : int
     trace : NDArray
-        An empty one.
+        An empty one, of the variables that are kept as they are.
+    packed : tuple of str
+        Those of which only what is not 0 is kept.
     context : multiprocessing context
     """
 
@@ -49,6 +52,7 @@ class PreparedRun(NamedTuple):
     rngs: list[Any]
     tune: int
     trace: NDArray
+    packed: tuple[str, ...]
     context: Any
 
 
@@ -129,7 +133,7 @@ def prepare(
                 f"{type(one).__name__} moves all chains together, which cannot be stored one by one; use "
                 "another step, such as pm.DEMetropolisZ"
             )
-    variables = None
+    variables = model.unobserved_value_vars
     if var_names is not None:
         named = {rv.name: rv for rv in model.unobserved_RVs}
         missing = [name for name in var_names if name not in named]
@@ -139,8 +143,13 @@ def prepare(
             )
         chosen = [rv for name, rv in named.items() if name in var_names]
         variables = model.replace_rvs_by_values(chosen)
-    trace = NDArray(model=model, vars=variables, test_point=starts[0])
+    many = with_many_edges(model)
+    plain = [value for value in variables if value.name not in many]
+    # PyMC does not count the draws of no variable
+    plain, packed = (plain, many) if plain else (variables, ())
+    packed = tuple(value.name for value in variables if value.name in packed)
+    trace = NDArray(model=model, vars=plain, test_point=starts[0])
     tune = get_default_tune_steps(made, tune)
     return PreparedRun(
-        made, starts, [get_state_from_generator(rng) for rng in rngs], tune, trace, context
+        made, starts, [get_state_from_generator(rng) for rng in rngs], tune, trace, packed, context
     )

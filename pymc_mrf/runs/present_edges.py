@@ -31,7 +31,10 @@ def with_many_edges(model: pm.Model) -> tuple[str, ...]:
     return tuple(
         rv.name
         for rv in model.free_RVs
-        if is_spike_and_slab(rv) and not has_large_blocks(rv) and rv.owner.op.n >= MANY_EDGES
+        if is_spike_and_slab(rv)
+        and not has_large_blocks(rv)
+        and rv.owner.op.n >= MANY_EDGES
+        and model.rvs_to_transforms[rv] is None
     )
 
 
@@ -43,26 +46,53 @@ class Packed(NamedTuple):
     draws: csr_array
 
 
-def pack(posterior: xr.Dataset, names: tuple[str, ...], with_labels: bool) -> xr.Dataset:
-    """Write the variables `names` (1, draw, r) of a chain as places and values of what is not 0."""
-    told: dict[str, Any] = {}
-    for name in names:
-        values = posterior[name]
-        dim = str(values.dims[-1])
-        draw, entry = np.nonzero(values.values[0])
-        present = f"{name}_present"
-        told[name] = [dim, values.shape[-1]]
-        posterior = posterior.drop_vars(name).assign(
-            {
-                f"{name}_draw": (present, draw.astype(np.int32)),
-                f"{name}_entry": (present, entry.astype(np.int32)),
-                f"{name}_value": (present, values.values[0, draw, entry]),
-            }
-        )
-    if told and not with_labels:
-        dims = [dim for dim, _ in told.values() if dim in posterior.coords]
-        posterior = posterior.drop_vars(dims)
-    return posterior.assign_attrs({PACKED: json.dumps(told)}) if told else posterior
+class PresentDraws:
+    """What is not 0 in the draws of some vectors of a chain.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The vectors.
+
+    Attributes
+    ----------
+    n_bytes : int
+        What the draws so far take.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._entries: dict[str, list[np.ndarray]] = {name: [] for name in names}
+        self._values: dict[str, list[np.ndarray]] = {name: [] for name in names}
+        self.n_bytes = 0
+
+    def add(self, point: dict[str, np.ndarray]) -> None:
+        """Record the draw at a point."""
+        for name, entries in self._entries.items():
+            [entry] = np.nonzero(point[name])
+            entries.append(entry.astype(np.int32))
+            self._values[name].append(point[name][entry])
+            self.n_bytes += entries[-1].nbytes + self._values[name][-1].nbytes
+
+    def pack(self, posterior: xr.Dataset, model: pm.Model, with_labels: bool) -> xr.Dataset:
+        """Write them to the `posterior` of all else as draws, places and values of what is not 0."""
+        told: dict[str, Any] = {}
+        for name, entries in self._entries.items():
+            dim = model.named_vars_to_dims.get(name, (f"{name}_dim_0",))[-1]
+            size, present = int(model[name].owner.op.n), f"{name}_present"
+            told[name] = [dim, size]
+            draw = np.repeat(np.arange(len(entries), dtype=np.int32), [len(entry) for entry in entries])
+            posterior = posterior.assign(
+                {
+                    f"{name}_draw": (present, draw),
+                    f"{name}_entry": (present, np.concatenate(entries)),
+                    f"{name}_value": (present, np.concatenate(self._values[name])),
+                }
+            )
+            if with_labels:
+                labels = model.coords.get(dim)
+                labels = np.arange(size) if labels is None else np.array(labels)
+                posterior = posterior.assign_coords({dim: labels})
+        return posterior.assign_attrs({PACKED: json.dumps(told)}) if told else posterior
 
 
 def unpack(posterior: xr.Dataset, n: int, labels: Any) -> tuple[xr.Dataset, dict[str, Packed]]:

@@ -23,7 +23,7 @@ from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.folder import checked_location
 from pymc_mrf.runs.listener import Listener
 from pymc_mrf.runs.prepare import PreparedRun, prepare
-from pymc_mrf.runs.present_edges import some_entries, with_many_edges
+from pymc_mrf.runs.present_edges import some_entries
 from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import OBSERVED, Run, Store, read_draws
 from pymc_mrf.runs.workers import run_in_processes
@@ -144,7 +144,9 @@ compute_convergence_checks, model
                 chains,
                 min(cores, chains),
                 _summaries(model),
-                fingerprint(model, prepared.step, prepared.trace.varnames, settings),
+                fingerprint(
+                    model, prepared.step, [*prepared.trace.varnames, *prepared.packed], settings
+                ),
             )
             if stored is None:
                 folder.begin(run, _data(model))
@@ -250,8 +252,7 @@ def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener)
 
 def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
     """Make plans of the chains that have not ended."""
-    state, packed = prepared.step.sampling_state, with_many_edges(prepared.trace.model)
-    packed = tuple(name for name in packed if name in prepared.trace.varnames)
+    state = prepared.step.sampling_state
     return [
         Plan(
             folder.location,
@@ -263,7 +264,7 @@ def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
             prepared.starts[chain],
             prepared.rngs[chain],
             prepared.trace,
-            packed,
+            prepared.packed,
         )
         for chain in range(run.chains)
         if folder.head(chain).n < run.tune + run.draws

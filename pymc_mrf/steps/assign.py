@@ -12,7 +12,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.parents import feeds_intractable
 from pymc_mrf.distributions.remedies import advice_of, possible_of
-from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
+from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition
 from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from examples._report import machine, table, two_digits, write_fragment
-from pymc_mrf.likelihood.simulated.auxiliary import FEW
+from pymc_mrf.likelihood.particles.auxiliary import FEW
 from tests.benchmarks.auxiliary_draws import FIELDS, LEFT, ROWS, compare
 from tests.benchmarks.latent_field import latent_image
 from tests.benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs

@@ -101,5 +101,15 @@ def test_a_run_goes_on_and_is_judged(tmp_path):
     assert present_edges.some_entries(pm.sample(model=given, **OPTIONS)).posterior["w"].shape[-1] == 6
 
 
+@pytest.mark.usefixtures("many")
+def test_nothing_but_edges():
+    with pm.Model() as given:
+        w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 1), shape=6)
+        x = boltzmann_data(80, seed=1)
+        pmrf.BoltzmannMachine("x", w, np.zeros(4), graph=GRAPH, observed=x)
+    found, expected = pmrf.sample(model=given, **OPTIONS), pm.sample(model=given, **OPTIONS)
+    xr.testing.assert_equal(found.posterior.to_dataset().load(), expected.posterior.to_dataset())
+
+
 def test_vectors_with_few_edges_are_arrays():
     assert with_many_edges(model()) == ()

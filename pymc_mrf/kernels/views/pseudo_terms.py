@@ -213,7 +213,7 @@ def fill_ends(view, e, L_u, L_v, x, out):
 
 @lean
 def fill_all_of_ends(view, e, L_u, L_v, x, out):
-    """As `fill_ends`, with score and information."""
+    """Fill what `fill_ends` does, and score and information."""
     sums, edge, source = out.sums[0], view.field.edges[e], view.sources[e]
     S, c = view.rows.S, view.field.centre[e]
     sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, x, out), 0.0

@@ -9,9 +9,8 @@ from pymc.pytensorf import constant_fold
 
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
 from pymc_mrf.distributions.kinetic_rv import log_conditionals, log_rows
-from pymc_mrf.distributions.likelihood import Declared, Likelihood
-from pymc_mrf.likelihood.conditional.listed_groups import ListedRowLikelihood
-from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges
+from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges, ListedRowLikelihood
 from pymc_mrf.likelihood.pseudo.checks import unjudged
 from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
@@ -25,7 +24,6 @@ MAX_CELLS = 2**22
 LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
-@dataclass(frozen=True)
 class Conditional(Likelihood):
     """Without links, nodes are independent given the earlier rows."""
 
@@ -37,7 +35,7 @@ class Conditional(Likelihood):
     lists_rows: ClassVar[bool] = False
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Conditional | None":
+    def unasked(cls, field: DeclaredField) -> "Conditional | None":
         """Where there are no links."""
         return None if field.op.graph.n_links else cls()
 
@@ -56,8 +54,7 @@ class Conditional(Likelihood):
         return {} if self.lists_rows else {"weight": 1.0}
 
 
-@dataclass(frozen=True)
-class ListedRows(Conditional):
+class ExactRows(Conditional):
     """With links, all states of a row are listed for each set of earlier rows."""
 
     name: ClassVar[str] = "exact"
@@ -67,7 +64,7 @@ class ListedRows(Conditional):
     lists_rows: ClassVar[bool] = True
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether there are links, and the states of a row are few enough to be listed for all rows."""
         op = field.op
         # integers would wrap around
@@ -75,10 +72,10 @@ class ListedRows(Conditional):
         return bool(op.graph.n_links) and len(op.rows.observations) * n_states <= MAX_CELLS
 
     @classmethod
-    def unasked(cls, field: Declared) -> None:
+    def unasked(cls, field: DeclaredField) -> None:
         """Never."""
 
-    def prepare(self, field: Declared) -> "ListedRows":
+    def prepare(self, field: DeclaredField) -> "ExactRows":
         """Refuse too many states."""
         if not self.serves(field):
             raise ValueError(
@@ -104,19 +101,19 @@ class PseudoOfLinks(Pseudo):
     lists_rows: ClassVar[bool] = False
     looks_at_couplings: ClassVar[bool] = False  # rows of fields in time are not those of a field
 
-    expected: ExpectedNeighbours | None = None  # type: ignore[misc]
+    expected: ExpectedNeighbours | None = None
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether there are links."""
         return bool(field.op.graph.n_links)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "PseudoOfLinks | None":
+    def unasked(cls, field: DeclaredField) -> "PseudoOfLinks | None":
         """Where there are links."""
         return cls().prepare(field) if cls.serves(field) else None
 
-    def prepare(self, field: Declared) -> "PseudoOfLinks":
+    def prepare(self, field: DeclaredField) -> "PseudoOfLinks":
         """Estimate, from the rows, what neighbours are expected to be."""
         graph, windows = field.op.graph, field.data.values
         if not rest_weights(graph, self.weight).any():

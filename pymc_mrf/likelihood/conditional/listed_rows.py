@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from pymc_mrf.fields.series import row_states
+from pymc_mrf.kernels.groups.listed_groups import add_group_information
 from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRows, RowStates, fill_probabilities
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
@@ -12,6 +13,8 @@ from pymc_mrf.likelihood.edges.columns import Columns
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 from pymc_mrf.likelihood.exact.exact_edges import STRETCH
+from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 
 
 class ListedRowEdges(EdgeEngine):
@@ -102,3 +105,30 @@ def fill_histories(rows: RowStates, x: Data, columns: Columns) -> None:
         rows.histories[k], rows.n[start:end] = (start, end), counts
         rows.past[block.nodes.start + n_nodes : block.nodes.stop, start:end] = past.T
         start += len(block.x)
+
+
+class ListedRowLikelihood(EdgewiseLikelihood):
+    """Engine of fields in time whose rows have few states; see `GroupEngine`.
+
+    Attributes
+    ----------
+    reference : (r,) array
+        Parameters at which the curvature is taken.
+    """
+
+    def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
+        super().__init__(x, graph, family, node_tables, entries, n_entries)
+        self.n_terms = self.n  # as many histories as rows at most
+        own = with_fewest_features(family)
+        self._look_by(ListedRowEdges(x, graph, own, False), own, self.s)
+        self.reference = np.zeros(n_entries)
+
+    def learn(self, eta, rng):
+        """Keep the parameters."""
+        self.reference = eta.copy()
+
+    def information(self, labels, n_groups):
+        """Minus the Hessian at the parameters that were kept."""
+        out = np.zeros((n_groups, n_groups))
+        add_group_information(self.view(self.reference).edges, labels[self.entries], out)
+        return out / self._view.scale**2

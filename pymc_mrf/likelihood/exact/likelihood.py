@@ -1,7 +1,6 @@
 """`likelihood="exact"` of discrete fields: the log-partition function is computed, by junction tree."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from pymc.pytensorf import constant_fold
 from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
-from pymc_mrf.distributions.likelihood import Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.remedies import advice
@@ -20,7 +19,6 @@ from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
 
 
-@dataclass(frozen=True)
 class Exact(Likelihood):
     """The likelihood itself, where the junction tree is small enough."""
 
@@ -31,16 +29,16 @@ class Exact(Likelihood):
     closed_groups: ClassVar[Any] = ForestLikelihood  # of fields whose edges are independent
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether the junction tree is small enough."""
         return is_tractable(field.op.tree)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Exact | None":
+    def unasked(cls, field: DeclaredField) -> "Exact | None":
         """Where the tree is small enough to be used unasked."""
         return cls() if is_cheap(field.op.tree) else None
 
-    def prepare(self, field: Declared) -> "Exact":
+    def prepare(self, field: DeclaredField) -> "Exact":
         """Refuse trees that are too wide."""
         if not self.serves(field):
             instead = advice(field, possible(field), "use")

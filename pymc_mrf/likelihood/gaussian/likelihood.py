@@ -1,6 +1,5 @@
 """The likelihood of a `GaussianMRF`: a normal density."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ from pymc_mrf.distributions.symbolic_tables import shared_by_rows
 from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 
 
-@dataclass(frozen=True)
 class Normal(Likelihood):
     """The normal density, of which the field knows the log (`pymc_mrf.distributions.gaussian_rv`)."""
 

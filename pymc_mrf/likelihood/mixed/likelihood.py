@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_mrf.distributions.likelihood import OF_SAMPLE, Declared, Likelihood
+from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood
 from pymc_mrf.distributions.mixed_rv import (
     MixedFieldRV,
     MixedPoint,
@@ -31,8 +31,7 @@ MOST_LISTED = 2**18
 COMPLETE = "drop the rows with missing cells"
 
 
-@dataclass(frozen=True)
-class MixedExact(Likelihood):
+class ExactOfMixed(Likelihood):
     """The normaliser is a sum over all states of the answers."""
 
     name: ClassVar[str] = "exact"
@@ -41,20 +40,29 @@ class MixedExact(Likelihood):
     else_complete: ClassVar[str] = COMPLETE
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether the answers have few states together."""
         return bool(field.op.n_states <= MOST_LISTED)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedExact | None":
+    def unasked(cls, field: DeclaredField) -> "ExactOfMixed | None":
         """Where a sample would have as many points: a state costs as much, and has no error."""
-        return _if_taken(cls(), field, field.op.n_states <= _most_listed(field))
+        x, n_states, beyond = field.data.values, field.op.n_states, _beyond(field)
+        most = sample_size(x.size // field.op.graph.n_nodes if beyond is MonteCarloOfMixed else 0)
+        logger.info(
+            'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are '
+            "listed unasked",
+            (cls if n_states <= most else beyond).name,
+            f"{n_states:,}",
+            f"{most:,}",
+        )
+        return cls() if n_states <= most else None
 
-    def prepare(self, field: Declared) -> "MixedExact":
+    def prepare(self, field: DeclaredField) -> "ExactOfMixed":
         """Refuse too many states."""
         op = field.op
         if not self.serves(field):
-            left: list[type[Likelihood]] = [MixedMonteCarlo if _is_complete(field) else MixedPseudo]
+            left = [_beyond(field)]
             raise ValueError(
                 f"the answers have {op.n_states:,} states together, more than the {MOST_LISTED:,} that "
                 f'likelihood="exact" lists: {advice(field, left, "use")}, or fewer answers'
@@ -67,7 +75,7 @@ class MixedExact(Likelihood):
 
 
 @dataclass(frozen=True)
-class MixedMonteCarlo(Likelihood):
+class MonteCarloOfMixed(Likelihood):
     """The normaliser is a sum over a sample of states, made when the field is declared."""
 
     name: ClassVar[str] = "monte-carlo"
@@ -79,16 +87,15 @@ class MixedMonteCarlo(Likelihood):
     sample: MixedReference | None = None
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedMonteCarlo | None":
+    def unasked(cls, field: DeclaredField) -> "MonteCarloOfMixed | None":
         """Where data are complete."""
-        is_taken = _is_complete(field)
-        return _if_taken(cls().prepare(field) if is_taken else cls(), field, is_taken)
+        return cls().prepare(field) if _beyond(field) is cls else None
 
-    def prepare(self, field: Declared) -> "MixedMonteCarlo":
+    def prepare(self, field: DeclaredField) -> "MonteCarloOfMixed":
         """Draw the sample near the data."""
         op = field.op
-        if not _is_complete(field):
-            left = [kind for kind in (MixedExact, MixedPseudo) if kind.serves(field)]
+        if _beyond(field) is not MonteCarloOfMixed:
+            left = [kind for kind in (ExactOfMixed, PseudoOfMixed) if kind.serves(field)]
             raise ValueError(
                 'likelihood="monte-carlo" needs `observed` without missing cells, near which it simulates: '
                 f"{advice(field, left, 'use')}, or drop the rows with missing cells"
@@ -102,7 +109,7 @@ class MixedMonteCarlo(Likelihood):
         assert self.sample is not None
         return log_density_of_listed(op, at, self.sample.listed)
 
-    def of_edges(self, blocks: Sequence["MixedMonteCarlo"]) -> dict[str, Any]:
+    def of_edges(self, blocks: Sequence["MonteCarloOfMixed"]) -> dict[str, Any]:
         """Return the sample."""
         assert self.sample is not None
         return {"states": self.sample.listed}
@@ -114,8 +121,7 @@ class MixedMonteCarlo(Likelihood):
         return poor_sample(field, record, references)
 
 
-@dataclass(frozen=True)
-class MixedPseudo(Pseudo):
+class PseudoOfMixed(Pseudo):
     """The product of the conditionals of all answers and measurements."""
 
     no_probability: ClassVar[str] = (
@@ -127,11 +133,9 @@ class MixedPseudo(Pseudo):
     looks_at_couplings: ClassVar[bool] = False
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MixedPseudo":
+    def unasked(cls, field: DeclaredField) -> "PseudoOfMixed":
         """Where nothing else serves."""
-        found = _if_taken(cls(), field, True)
-        assert found is not None
-        return found
+        return cls()
 
     def log_density(self, op: MixedFieldRV, at: MixedPoint) -> Any:  # type: ignore[override]
         """Weigh the conditionals."""
@@ -143,27 +147,7 @@ class MixedPseudo(Pseudo):
         return []
 
 
-def _is_complete(field: Declared) -> bool:
-    """Whether there are data without missing cells."""
+def _beyond(field: DeclaredField) -> type[Likelihood]:
+    """Return what serves any number of states: a sample, where there are data without missing cells."""
     x = field.data.values
-    return x is not None and not np.ma.is_masked(x)
-
-
-def _most_listed(field: Declared) -> int:
-    """States of the answers up to which all are listed unasked."""
-    x = field.data.values
-    return sample_size(x.size // field.op.graph.n_nodes if _is_complete(field) else 0)
-
-
-def _if_taken[L: Likelihood](likelihood: L, field: Declared, is_taken: bool) -> L | None:
-    """Return it if "auto" takes it, which is told."""
-    if not is_taken:
-        return None
-    logger.info(
-        'likelihood="auto" is "%s" here: the answers have %s states together, of which up to %s are listed '
-        "unasked",
-        likelihood.name,
-        f"{field.op.n_states:,}",
-        f"{_most_listed(field):,}",
-    )
-    return likelihood
+    return PseudoOfMixed if x is None or np.ma.is_masked(x) else MonteCarloOfMixed

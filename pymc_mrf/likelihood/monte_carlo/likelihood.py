@@ -14,7 +14,7 @@ from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.likelihood import OF_SAMPLE, Declared, Likelihood, possible
+from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -82,7 +82,6 @@ class MonteCarlo(Likelihood):
     no_probability: ClassVar[str] = "log probabilities up to a constant only"
     edges: ClassVar[Any] = MonteCarloEdges
     groups: ClassVar[Any] = MonteCarloLikelihood
-    is_sampled: ClassVar[bool] = True
 
     tolerance: float = TOLERANCE
     seed: int = 0
@@ -97,11 +96,11 @@ class MonteCarlo(Likelihood):
         whole_number(self.seed, "seed", 0)
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether data do not change, and an edge has one number or a block, the same in all rows."""
         return field.is_fixed and field.op.may_be_sampled and field.rows_are_alike
 
-    def prepare(self, field: Declared) -> "MonteCarlo":
+    def prepare(self, field: DeclaredField) -> "MonteCarlo":
         """Simulate the field at its reference."""
 
         def refuse(reason: str) -> ValueError:
@@ -126,7 +125,7 @@ class MonteCarlo(Likelihood):
         return found
 
     @classmethod
-    def unasked(cls, field: Declared) -> "MonteCarlo | None":
+    def unasked(cls, field: DeclaredField) -> "MonteCarlo | None":
         """Where neither "exact" nor "particles" does better.
 
         They do where there is no sample, where it misses the tolerance, where the edges are known, or where
@@ -156,7 +155,7 @@ class MonteCarlo(Likelihood):
             if is_sparse and len(entries) == 1 and is_enumerated(family, op.tree):
                 of_exact = BY_CONFIGURATION * family.n_states**graph.n_nodes
             least = GAIN * sample_operations(PILOT_SIZE, graph.n_edges, kind)
-            if any(one.is_sampled for one in before):
+            if any(isinstance(one, MonteCarlo) for one in before):
                 of_exact = np.inf
             elif of_exact < max(FREE, least):
                 return None
@@ -178,7 +177,7 @@ class MonteCarlo(Likelihood):
         )
         return found if serves else None
 
-    def _simulated(self, field: Declared) -> "MonteCarlo":
+    def _simulated(self, field: DeclaredField) -> "MonteCarlo":
         graph, family = field.op.graph, field.op.family
         values, missing = filled(field.data.values, graph, family)
 
@@ -194,7 +193,7 @@ class MonteCarlo(Likelihood):
 
     @property
     def reference(self) -> Reference:
-        """The sample."""
+        """Return the sample."""
         assert self.sampled is not None
         return self.sampled.reference
 
@@ -235,7 +234,7 @@ def _likelihoods_of(entries: list[Variable]) -> list[Likelihood]:
     return [node.op.likelihood for node in fed]
 
 
-def _why_not(field: Declared) -> str | None:
+def _why_not(field: DeclaredField) -> str | None:
     """Say why a field has no sample, whatever its data; None if it may have one."""
     family, x = field.op.family, field.data.values
     if x is None or np.ma.getmaskarray(x).all():

@@ -1,28 +1,81 @@
-"""`likelihood="particles"`: an energy, whose ratios of partition functions steps estimate."""
+"""`likelihood="particles"`: an energy, whose ratios of partition functions steps estimate.
+
+`IntractableLogPartition` stands for A(eta, b) in the log probability. Its value is 0 and its gradient is
+undefined: log probabilities are unnormalised, gradient-based steps refuse the parents of the field, and the
+package's own steps, which need ratios of partition functions only, never ask for the value.
+"""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.graph.traversal import ancestors
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.gradient import grad_undefined
+from pytensor.graph import Op
+from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.tensor.type import discrete_dtypes
 
+from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.findings import AGAINST
-from pymc_mrf.distributions.likelihood import APPROXIMATE, Declared, Likelihood
+from pymc_mrf.distributions.foreign_routes import Guarded
+from pymc_mrf.distributions.likelihood import APPROXIMATE, DeclaredField, Likelihood
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import AUTO_CELLS
 from pymc_mrf.likelihood.monte_carlo.checks import EDGE_NOISE
-from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 
 logger = logging.getLogger("pymc_mrf")
 
 
-@dataclass(frozen=True)
+class IntractableLogPartition(NumbaOp, Guarded, Op):
+    """0.0, with an undefined gradient with respect to every parameter of the field."""
+
+    __props__ = ()
+    immovable = (
+        'under likelihood="particles" the log probability of a field is known up to a normalisation that '
+        "depends on its parameters, so that pm.Metropolis, pm.Slice, pm.sample_smc and pm.find_MAP would go "
+        "wherever it is largest: let pm.sample() choose the step of these parameters, or declare the field "
+        'with likelihood="exact" or "monte-carlo" where one of them serves, else "pseudo", which is nearly '
+        "right"
+    )
+    used = False
+    """Whether the log probability of any intractable field has been asked for in this process."""
+
+    discrete_inputs: ClassVar[WeakSet] = WeakSet()
+    """Discrete variables from which the parameters of such fields were computed."""
+
+    def outputs(self, *parameters):
+        """One number; note what the parameters are computed from."""
+        IntractableLogPartition.used = True
+        for variable in explicit_graph_inputs(parameters):
+            discrete = getattr(variable.type, "dtype", None) in discrete_dtypes
+            if discrete and not isinstance(variable, SharedVariable):
+                self.discrete_inputs.add(variable)
+        return [pt.dscalar()]
+
+    def implementation(self, jit):
+        """Return zero."""
+
+        def zero(*parameters):
+            return np.asarray(0.0)
+
+        return zero
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Refuse: a null gradient, never a disconnected one."""
+        why = (
+            "the partition function of this field is intractable, so that NUTS and pm.fit have no gradient "
+            'in its parameters: let pm.sample() choose a step, or declare the field with likelihood="exact" '
+            'or "pseudo"'
+        )
+        return [grad_undefined(self, i, x, why) for i, x in enumerate(inputs)]
+
+
 class Particles(Likelihood):
     """The likelihood up to its normalisation, which only steps of the package know how to do without."""
 
@@ -37,15 +90,14 @@ class Particles(Likelihood):
     is_intractable: ClassVar[bool] = True
     serves_sums: ClassVar[bool] = False
     serves_blocks: ClassVar[bool] = False
-    step_options: ClassVar[tuple[str, ...]] = ("n_particles", "n_sweeps")
 
     @classmethod
-    def serves(cls, field: Declared) -> bool:
+    def serves(cls, field: DeclaredField) -> bool:
         """Whether steps move the free variables behind the field, if they are known."""
         return field.model is None or _serves_particles(field, field.model)
 
     @classmethod
-    def unasked(cls, field: Declared) -> "Particles":
+    def unasked(cls, field: DeclaredField) -> "Particles":
         """Where nothing else serves."""
         logger.info(
             'likelihood="auto" is "particles" here: the junction tree has width %d and more than the %d '
@@ -77,7 +129,7 @@ def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
     ]
 
 
-def _serves_particles(field: Declared, model: pm.Model) -> bool:
+def _serves_particles(field: DeclaredField, model: pm.Model) -> bool:
     """Whether steps move the free variables behind a field whose partition function is not known."""
     free = _free(field.parameters, model)
     if any(not v.type.dtype.startswith("float") for v in free):
@@ -88,7 +140,7 @@ def _serves_particles(field: Declared, model: pm.Model) -> bool:
     )
 
 
-def _is_plain(rv, field: Declared, model: pm.Model) -> bool:
+def _is_plain(rv, field: DeclaredField, model: pm.Model) -> bool:
     """Whether edges are the parameter of one field, all rows alike, with biases that move with them."""
     edge, *nodes = field.parameters
     bare = strip_views(edge)

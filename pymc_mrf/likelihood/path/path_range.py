@@ -9,7 +9,6 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import GraphRewriter
 
 from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.likelihood.path.path_form import Simulated, path_coupling, share_below_zero
 
 CHANCE = 0.002
@@ -22,7 +21,8 @@ class CheckPaths(GraphRewriter):
     def apply(self, fgraph):
         """Look at all fields, with the variables as they are in this model."""
         for node in list(fgraph.apply_nodes):
-            path = node.op.likelihood.path if isinstance(node.op, MarkovRandomFieldRV) else None
+            likelihood = getattr(node.op, "likelihood", None)
+            path = getattr(likelihood, "path", None)
             if path is not None and not path.is_signed:
                 _check_coupling(path, node)
 

@@ -134,14 +134,12 @@ def overstated(node: Any, draws: Any) -> list[Finding]:
     """Judge the edges of a field that draws include, by the first field of each vector of them."""
     free = draws.model.free_RVs
     reached = set(ancestors(node.inputs, blockers=free))
-    weight, found = node.op.likelihood.weight, []
-    for rv in free:
-        if rv in reached and isinstance(rv.owner.op, SpikeAndSlabRV) and draws.is_first(rv):
-            found += _overstated_findings(rv, weight, draws)
-    return found
+    vectors = [rv for rv in free if rv in reached and isinstance(rv.owner.op, SpikeAndSlabRV)]
+    weight = node.op.likelihood.weight
+    return [found for rv in vectors if draws.is_first(rv) for found in _overstated(rv, weight, draws)]
 
 
-def _overstated_findings(rv: Any, weight: float, draws: Any) -> list[Finding]:
+def _overstated(rv: Any, weight: float, draws: Any) -> list[Finding]:
     inclusion = (draws.of(rv.name)[..., rv.owner.op.heads] != 0).mean(
         axis=(0, 1)
     )  # of blocks, or of all entries

@@ -62,7 +62,6 @@ class Pseudo(Likelihood):
         "(pymc_mrf.analysis.log_pseudo_likelihood gives them)"
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
-    example: ClassVar[str] = "weight=1"
     edges: ClassVar[Any] = PseudoEdges
     groups: ClassVar[Any] = PseudoLikelihood
     is_pseudo: ClassVar[bool] = True

@@ -99,7 +99,7 @@ class PseudoEdges(EdgeEngine):
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
         self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
         self._rates = VisitRates.of_edges(r if has_scores else 0)
-        self._rare: np.ndarray | None = None
+        self._rare: np.ndarray | None = None  # not known
         self._norms = np.zeros(d)
         self._seen_C, self._seen_variance = np.zeros((d, M, M)), np.zeros((d, K))
         self._curvature = np.ones(r)

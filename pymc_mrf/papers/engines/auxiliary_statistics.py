@@ -8,7 +8,7 @@ import numpy as np
 from pymc_mrf.graph.junction_tree import field_tree
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.simulation import gibbs
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.kernels.auxiliary_draws import ExactDraws
 
 

@@ -17,9 +17,8 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.parents import feeds_intractable, free_parents
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.likelihood.particles.intractable import IntractableLogPartition
-from pymc_mrf.likelihood.particles.likelihood import Particles
-from pymc_mrf.likelihood.simulated.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
+from pymc_mrf.likelihood.particles.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
+from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition, Particles
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.auxiliary.coordinate_blocks import (
     connected,
@@ -66,7 +65,7 @@ class Exchange(MRFStep):
         Continuous free variables; together they must be all free variables from which the parameters
         of some fields, observed or latent, with ``likelihood="particles"`` are computed.
     draws : {"auto", "exact", "perfect", "gibbs"}
-        How auxiliary data are drawn; see `pymc_mrf.likelihood.simulated.auxiliary.AuxiliarySampler`.
+        How auxiliary data are drawn; see `pymc_mrf.likelihood.particles.auxiliary.AuxiliarySampler`.
     n_sweeps : int
         Gibbs sweeps behind each auxiliary data set, started from the observations: over trees of the graph
         in a `FactorGraphMRF`, and elsewhere for up to 16 observations and neighbours per node.

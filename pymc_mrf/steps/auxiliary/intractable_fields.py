@@ -22,7 +22,7 @@ from pymc_mrf.kernels.estimates import factor_pseudo_likelihood, pseudo_likeliho
 from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
 from pymc_mrf.kernels.factor_cells import count_cells
 from pymc_mrf.kernels.simulation.pair_counts import count_configurations
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.model_field import ModelField

@@ -56,7 +56,9 @@ class EdgeGibbs(EdgeStep):
 
     Under ``likelihood="pseudo"``, and of arrows, scores of all absent edges of a field with 8,000 candidates
     or more are found by products of matrices, from which most edges are seen to be hopeless
-    (`pymc_mrf.kernels.views.pseudo_scores`): the draws are those of a look at every edge.
+    (`pymc_mrf.kernels.views.pseudo_scores`). Edges whose probability of presence given all else was below .02
+    in tuning, where these are 95 % of all, are then visited with probability 1/4 in a draw
+    (`pymc_mrf.likelihood.pseudo.visit_rates`).
 
     Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
     moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same
@@ -179,7 +181,7 @@ class EdgeGibbs(EdgeStep):
     if, under ``likelihood="monte-carlo"``, a draw was so far from the reference that the weights were
     worth less than a twentieth of the points, or if the distance, root mean square over the draws, was above
     2.2; if a pseudo-likelihood that counts edges more than once claims too few false ones
-    (`pymc_mrf.steps.edges.edge_checks`), or else couplings are so strong that a pseudo-likelihood is less
+    (`pymc_mrf.likelihood.pseudo.checks`), or else couplings are so strong that a pseudo-likelihood is less
     near to the posterior (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever
     changed in 50 draws or more.
 

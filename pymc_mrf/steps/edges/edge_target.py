@@ -232,9 +232,9 @@ def simulation_options(
     for name, value, least in (("n_particles", n_particles, least_particles), ("n_sweeps", n_sweeps, 1)):
         if value is not None:
             options[name] = whole_number(value, name, least)
-    if wrong := [name for name in options if name not in likelihood.step_options]:
+    if options and not likelihood.is_intractable:
         raise ValueError(
-            f"{wrong[0]} is an option for fields that are simulated, but {field.name} has "
+            f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
             f'likelihood="{likelihood.name}": leave it out, or declare the field with likelihood="particles"'
         )
     return options

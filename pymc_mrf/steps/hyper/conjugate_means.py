@@ -18,7 +18,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels import mixed as kernels
 from pymc_mrf.kernels.gaussian import draw_shift
 from pymc_mrf.likelihood.gaussian.likelihood import Normal
-from pymc_mrf.likelihood.mixed.likelihood import MixedExact, MixedMonteCarlo
+from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, MonteCarloOfMixed
 from pymc_mrf.steps.common.expressions import children, varies_by_row
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.mixed_field import field_of
@@ -166,7 +166,7 @@ class ConjugateMeans(ConjugateStep):
     """
 
     name = "conjugate_means"
-    invariant: ClassVar = {Normal: EXACT, MixedExact: EXACT, MixedMonteCarlo: OF_SAMPLE}
+    invariant: ClassVar = {Normal: EXACT, ExactOfMixed: EXACT, MonteCarloOfMixed: OF_SAMPLE}
     prefix = "conjugate_means"
 
     refusal: ClassVar = (

@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.distributions.likelihood import EXACT
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.kernels.mixed_missing import draw_missing
-from pymc_mrf.likelihood.mixed.likelihood import MixedExact, MixedPseudo
+from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, PseudoOfMixed
 from pymc_mrf.steps.latent.missing_cells import MissingCellsStep
 
 N_SWEEPS = 3
@@ -43,7 +43,7 @@ class MixedGibbs(MissingCellsStep):
     """
 
     name = "mixed_gibbs"
-    invariant: ClassVar = {MixedExact: EXACT, MixedPseudo: EXACT}
+    invariant: ClassVar = {ExactOfMixed: EXACT, PseudoOfMixed: EXACT}
     prefix = "mixed_gibbs"
     fields = MixedFieldRV
     n_read = 3

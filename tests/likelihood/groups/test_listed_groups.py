@@ -12,7 +12,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
     log_likelihood,
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
-from pymc_mrf.likelihood.conditional.listed_groups import ListedRowLikelihood
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowLikelihood
 from tests.reference.kinetic import kinetic_log_likelihood
 
 D, ARROWS, LINKS, LAGS = 3, [(0, 0), (0, 1), (2, 1)], [(2, 0), (1, 2)], (1, 3)

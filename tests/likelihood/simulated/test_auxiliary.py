@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from tests.reference import enumeration
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
 

@@ -10,7 +10,7 @@ from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.factor_links import factor_links
 from pymc_mrf.kernels.estimates.possible_states import make_possible
 from pymc_mrf.kernels.factor_cells import count_cells
-from pymc_mrf.likelihood.simulated.auxiliary import FactorAuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import FactorAuxiliarySampler
 from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue

@@ -11,7 +11,7 @@ from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.junction_trees.junction_tree import allocate, collect, pack_pairwise
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
 from pymc_mrf.papers.kernels import auxiliary_groups as kernel
 from pymc_mrf.papers.kernels import junction_tree_counts

@@ -11,7 +11,7 @@ from pymc.step_methods import BinaryGibbsMetropolis
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.exchange_checks import LONGER, N_SETS, SHARE, standstill
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField

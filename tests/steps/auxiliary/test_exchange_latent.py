@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.auxiliary.exchange import MEMORY
 from tests.reference import enumeration
 from tests.statistics import Z

@@ -11,7 +11,7 @@ from scipy.optimize import check_grad
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.simulated.auxiliary import AuxiliarySampler
+from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.latent.latent_slopes import slopes_of
 from pymc_mrf.steps.latent.latent_start import _interaction, _VariationalEM
 from tests.marks import slow

@@ -1,1 +1,0 @@
-"""Auxiliary data sets, and what is learnt from them."""
