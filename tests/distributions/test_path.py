@@ -212,8 +212,8 @@ def test_missing_cells_have_no_log_likelihood():
 def test_auto_takes_a_path_for_some_rows_of_a_wide_graph(monkeypatch, caplog):
     caplog.set_level("INFO", "pymc_mrf")
     wide = builders.grid(5, 20)
-    monkeypatch.setattr("pymc_mrf.distributions.mrf.is_cheap", lambda tree: False)
-    monkeypatch.setattr("pymc_mrf.distributions.field.is_cheap", lambda tree: False)
+    for name in ("exact", "path", "monte_carlo"):
+        monkeypatch.setattr(f"pymc_mrf.likelihood.{name}.likelihood.is_cheap", lambda tree: False)
     with pm.Model():
         J, h = pm.HalfNormal("J"), pm.Normal("h")
         x = np.ones((2, 100), dtype=int)
