@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -75,7 +76,11 @@ def test_public_names_exist_and_are_documented(path):
     assert sorted(module.__all__) == list(module.__all__)
     assert set(module.__all__) <= set(dir(module))
     for name in module.__all__:
-        assert getattr(module, name).__doc__, name
+        value = getattr(module, name)
+        assert value.__doc__, name
+        if inspect.isclass(value):
+            own = [key for key in vars(value) if key[0] != "_" and callable(getattr(value, key))]
+            assert [key for key in own if not inspect.getdoc(getattr(value, key))] == [], name
     with pytest.raises(AttributeError, match=f"module '{path}' has no attribute 'nothing'"):
         module.nothing  # noqa: B018
 

@@ -47,7 +47,6 @@ class Conditionals:
             yield slice(start, start + step)
 
     def of_rows(self, rows: Any) -> "Conditionals":
-        """Take some rows."""
         return Conditionals(self._x[rows], self._edges, self._K)
 
     def at_each(self, edge_tables: np.ndarray, node_tables: np.ndarray) -> np.ndarray:

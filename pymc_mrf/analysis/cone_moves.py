@@ -105,7 +105,6 @@ class ConeMoves:
         self.presence: list[np.ndarray] = []
 
     def setup_chain(self, rng: np.random.Generator, tune: int, draws: int) -> None:
-        """Begin a chain."""
         from pymc.pytensorf import reseed_rngs
 
         reseed_rngs(self._rngs, int(rng.integers(2**30)))
@@ -239,14 +238,12 @@ class SliceMoves:
         self._rng = np.random.default_rng(0)
 
     def setup_chain(self, rng: np.random.Generator, tune: int, draws: int) -> None:
-        """Begin a chain."""
         self._rng = rng
 
     def stop_tuning(self) -> None:
         """Go on: nothing is tuned."""
 
     def step(self, point: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list]:
-        """Move every coordinate once."""
         point = dict(point)
         for name in self._names:
             for cell in np.ndindex(np.shape(point[name])):

@@ -194,7 +194,6 @@ class Counted(NamedTuple):
 
 
 def _counted(values: xr.DataArray) -> Counted:
-    """Count edges, some at a time."""
     parts = [
         ((part.values != 0.0).sum(axis=1), part.values.sum(axis=(0, 1))) for _, part in in_parts(values)
     ]

@@ -180,7 +180,6 @@ class StateDraws(FieldDraws):
             )
 
     def predictions(self, rows: PredictedRows) -> Iterator[Prediction]:
-        """Yield what each draw says of all cells."""
         conditionals = Conditionals(rows.states, self.op.graph.edges, self.op.family.n_states)
         for given in self.draws:
             yield Prediction(self._probabilities(conditionals, given), rows.measured, rows.measured)

@@ -56,7 +56,6 @@ class Told(NamedTuple):
 
     @property
     def inclusion(self) -> np.ndarray:
-        """Probabilities of presence."""
         smaller = np.exp(self.log_smaller)
         return np.where(self.is_likely, 1.0 - smaller, smaller)
 
@@ -67,7 +66,6 @@ class Told(NamedTuple):
 
     @property
     def log_odds(self) -> np.ndarray:
-        """Tell those of presence."""
         odds = self.log_smaller - np.log(-np.expm1(self.log_smaller))
         return np.where(self.is_likely, -odds, odds)
 

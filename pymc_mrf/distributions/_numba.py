@@ -72,7 +72,6 @@ class NumbaOp(_Registered):
     """Op whose `implementation` gives the outputs."""
 
     def make_node(self, *inputs):
-        """Build the node on tensors."""
         tensors = [pt.as_tensor(v) for v in inputs]
         return Apply(self, tensors, self.outputs(*tensors))
 
@@ -81,7 +80,6 @@ class NumbaOp(_Registered):
         raise NotImplementedError
 
     def perform(self, node, inputs, output_storage):
-        """Evaluate without compilation."""
         values: Any = self.implementation(lambda part: part)(*inputs)
         for storage, value in zip(
             output_storage, values if isinstance(values, tuple) else (values,), strict=True

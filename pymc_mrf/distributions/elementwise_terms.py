@@ -56,12 +56,10 @@ class ElementwiseTerm(Op):
         self.warning = warning
 
     def make_node(self, density, elementwise):
-        """Build the node; shapes may differ."""
         inputs = [pt.as_tensor(density), pt.as_tensor(elementwise)]
         return Apply(self, inputs, [inputs[0].type.clone(shape=(None,) * inputs[0].ndim)()])
 
     def infer_shape(self, node, shapes):
-        """Return the shape of what is added up."""
         return [shapes[0]]
 
     def perform(self, node, inputs, output_storage):
@@ -72,11 +70,9 @@ class ElementwiseTerm(Op):
         )
 
     def pullback(self, inputs, outputs, cotangents):
-        """Return the gradient of what is added up."""
         return [cotangents[0], disconnected_type()]
 
     def connection_pattern(self, node):
-        """Connect the output to what is added up."""
         return [[True], [False]]
 
 

@@ -73,17 +73,14 @@ class FactorGraphRV(UndirectedFieldRV):
 
     @property
     def n_variables(self) -> int:
-        """Number of variables d."""
         return self.graph.n_variables
 
     @property
     def node_labels(self) -> Sequence:
-        """Numbers of the variables."""
         return range(self.graph.n_variables)
 
     @property
     def tree(self) -> JunctionTree:
-        """Junction tree of the factor graph."""
         return factor_graph_tree(self.graph)
 
     @property

@@ -39,12 +39,10 @@ class FieldRV(NumbaRV, RandomVariable):
 
     @property
     def n_variables(self) -> int:
-        """Number of variables d, the nodes of the graph."""
         return self.graph.n_nodes
 
     @property
     def node_labels(self) -> Sequence:
-        """Labels of the variables."""
         return self.graph.nodes
 
     @property

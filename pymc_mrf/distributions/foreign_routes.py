@@ -56,15 +56,12 @@ class HiddenStates(Guarded, Op):
     )
 
     def make_node(self, x):
-        """Build the node."""
         return Apply(self, [x], [x.type()])
 
     def perform(self, node, inputs, output_storage):
-        """Return the states."""
         output_storage[0][0] = inputs[0].copy()
 
     def infer_shape(self, node, shapes):
-        """Shape of the input."""
         return shapes
 
     def pullback(self, inputs, outputs, cotangents):
@@ -72,7 +69,6 @@ class HiddenStates(Guarded, Op):
         return [disconnected_type()]
 
     def connection_pattern(self, node):
-        """Connect nothing."""
         return [[False]]
 
 

@@ -158,7 +158,6 @@ class OutsideOfCone(NumbaOp, Op):
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
-        """One number for each matrix."""
         return [(shapes[0][0],)]
 
     def implementation(self, jit):
@@ -173,11 +172,9 @@ class OutsideOfCone(NumbaOp, Op):
         return outside_of_cone
 
     def connection_pattern(self, node):
-        """Connect nothing."""
         return [[False]]
 
     def pullback(self, inputs, outputs, cotangents):
-        """Have no gradient."""
         return [disconnected_type()]
 
 
@@ -271,7 +268,6 @@ class LogDensityOfSeen(NumbaOp, Op):
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
-        """One number for each row."""
         return [(shapes[0][0],)]
 
     def implementation(self, jit):

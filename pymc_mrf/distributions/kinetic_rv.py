@@ -89,7 +89,6 @@ class KineticRV(DiscreteFieldRV):
         return [parameters[0], self.family.node_tables(parameters[1])]
 
     def check(self, logp, parameters):
-        """Refuse parameters that are not finite."""
         finite = [pt.all(pt.isfinite(p)) for p in parameters]
         return check_parameters(logp, *finite, msg="weight and bias must be finite")
 

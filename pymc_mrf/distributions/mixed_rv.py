@@ -77,12 +77,10 @@ class MixedFieldRV(FieldRV):
 
     @cached_property
     def layout(self) -> kernels.Layout:
-        """Features and parameters as kernels take them."""
         return layout_of(self.graph, self.columns)
 
     @property
     def n_states(self) -> int:
-        """Number of states of all answers together."""
         return int(np.prod(self.layout.cards.astype(object)))
 
     def edge_and_node_parameters(self, node: Apply) -> list:
@@ -174,7 +172,6 @@ class OfListed(NumbaOp, Op):
         return jit(allocate)
 
     def connection_pattern(self, node):
-        """Connect the parameters."""
         return [[i < 3] * len(node.outputs) for i in range(6)]
 
 
@@ -182,7 +179,6 @@ class MixedLogPartition(OfListed):
     """Log normaliser of the answers; NaN where the precision is not positive definite."""
 
     def outputs(self, *inputs):
-        """One number."""
         return [pt.dscalar()]
 
     def implementation(self, jit):
@@ -218,7 +214,6 @@ class MixedMoments(OfListed):
     """
 
     def outputs(self, *inputs):
-        """Means, probabilities and mean squares."""
         return [pt.dvector(), pt.dmatrix(), pt.dvector()]
 
     def implementation(self, jit):
@@ -239,7 +234,6 @@ class MixedMoments(OfListed):
         return moments
 
     def pullback(self, inputs, outputs, cotangents):
-        """Refuse."""
         what = "second derivatives of the log-partition function"
         return [grad_not_implemented(self, i, x, what) for i, x in enumerate(inputs)]
 

@@ -124,7 +124,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
 
     @property
     def tree(self) -> JunctionTree:
-        """Junction tree of the field."""
         return field_tree(self.graph, self.family.n_states)
 
     def _natural(self, parameters, xp):
@@ -170,7 +169,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return check_parameters(logp, *finite, msg=f"{names} must be finite")
 
     def log_partition_op(self) -> LogPartition:
-        """Op on edge and node tables."""
         return LogPartition(self.tree)
 
     def implementation(self, jit):

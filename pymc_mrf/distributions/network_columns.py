@@ -68,11 +68,9 @@ class Standardised(Transform):
         self.mean, self.sd = mean, sd
 
     def forward(self, value, *inputs):
-        """Standardise."""
         return (value - self.mean) / self.sd
 
     def backward(self, value, *inputs):
-        """Go back to the units of the measurements."""
         return self.mean + self.sd * value
 
     def log_jac_det(self, value, *inputs):

@@ -141,12 +141,10 @@ class ScalarDistribution:
         return self.__dict__ | {"arguments": ()}
 
     def at(self, *parameters):
-        """Return the scalar variable with these parameters."""
         replacement = dict(zip(self._slots, parameters, strict=True))
         return graph_replace([self._variable], replacement, strict=False)[0]
 
     def native_parameters(self, *parameters) -> tuple:
-        """Return the parameters of the distribution's own Op."""
         node = self.at(*parameters).owner
         return tuple(node.op.dist_params(node))
 
@@ -155,7 +153,6 @@ class ScalarDistribution:
         return change_dist_size(self.at(*parameters), tuple(shape))
 
     def log_density(self, x, *parameters):
-        """Log density at every entry of `x`."""
         replacement = dict(zip(self._slots, parameters, strict=True)) | {self._value: x}
         return vectorize_graph(self._logp, replacement)
 

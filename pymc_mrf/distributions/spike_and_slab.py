@@ -51,7 +51,6 @@ class Included(NumbaOp, Guarded, Op):
         return [pt.tensor(dtype="bool", shape=x.type.shape)]
 
     def implementation(self, jit):
-        """Compare the entries with zero."""
 
         def included(x):
             return x != 0
@@ -59,7 +58,6 @@ class Included(NumbaOp, Guarded, Op):
         return included
 
     def infer_shape(self, node, shapes):
-        """Shape of the input."""
         return shapes
 
     def pullback(self, inputs, outputs, cotangents):

@@ -128,12 +128,10 @@ class FitProblem:
 
     @property
     def has_nodes(self) -> bool:
-        """Whether the family has node parameters."""
         return self.family.node_parameter is not None
 
     @cached_property
     def n_groups(self) -> int:
-        """Number G of different edge parameters."""
         return int(self.labels.max()) + 1
 
     @cached_property
@@ -153,7 +151,6 @@ class FitProblem:
 
     @cached_property
     def distinct_rows(self) -> DistinctRows:
-        """Distinct rows of the data."""
         return distinct_rows(self.x)
 
     @cached_property

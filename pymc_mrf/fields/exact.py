@@ -58,7 +58,6 @@ class ExactInference(ABC):
 
     @property
     def n_variables(self) -> int:
-        """Number of variables d."""
         return self.junction_tree.n_variables
 
     def _tree_arrays(self, remedy: str) -> TreeArrays:

@@ -79,7 +79,6 @@ class Family:
 
     @property
     def n_states(self) -> int:
-        """Number of states K, of the node that has most."""
         return len(self.states)
 
     @property

@@ -43,26 +43,22 @@ class PackedChains:
         self.z = np.zeros((graph.n_nodes, packed_states.n_words(n_chains)), dtype=np.uint64)
 
     def load(self, x: np.ndarray) -> None:
-        """Pack rows of states, or columns if these lie side by side."""
         if x.flags.c_contiguous:
             packed_states.pack(x, self.z)
         else:
             packed_states.pack_columns(x.T, self.z)
 
     def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
-        """Tabulate a field."""
         packed_gibbs.fill_tables(self.tables, edge_tables, node_tables, self.graph.arrays, self.plan)
         return partial(packed_gibbs.seeded_sweeps, self.z, self.plan, self.tables)
 
     def store(self, x: np.ndarray) -> None:
-        """Unpack into rows or columns of states, as `load` does."""
         if x.flags.c_contiguous:
             packed_states.unpack(self.z, x)
         else:
             packed_states.unpack_columns(self.z, x.T)
 
     def pair_counts(self, counts: np.ndarray) -> None:
-        """Count state pairs without unpacking."""
         pair_counts.pair_counts_packed(self.z, self.n_chains, self.graph.edges, counts)
 
 
@@ -76,21 +72,17 @@ class BlockChains:
         self.z = np.zeros((n_blocks, graph.n_nodes, states_gibbs.BLOCK), dtype=np.int8)
 
     def load(self, x: np.ndarray) -> None:
-        """Take over rows of states."""
         states_gibbs.load_blocks(x, self.z)
 
     def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
-        """Tabulate a field, for this number of sweeps."""
         n_draws = self.n_chains * n_sweeps
         tables = states_gibbs.tabulate(edge_tables, node_tables, self.graph.arrays, n_draws)
         return partial(states_gibbs.sweep_blocks, self.z, tables, self.graph.arrays)
 
     def store(self, x: np.ndarray) -> None:
-        """Write rows of states."""
         states_gibbs.store_blocks(self.z, x)
 
     def pair_counts(self, counts: np.ndarray) -> None:
-        """Count state pairs."""
         x = np.empty((self.n_chains, self.graph.n_nodes), dtype=np.int8)
         self.store(x)
         pair_counts.pair_counts(x, self.graph.edges, counts)
@@ -105,20 +97,16 @@ class RowChains:
         self.x = np.zeros((n_chains, graph.n_nodes), dtype=np.int8)
 
     def load(self, x: np.ndarray) -> None:
-        """Copy rows of states."""
         self.x[:] = x
 
     def prepare(self, edge_tables, node_tables, n_sweeps) -> Sweeps:
-        """Tabulate a field, for this number of sweeps."""
         n_draws = len(self.x) * n_sweeps
         return partial(self.kernel(edge_tables, node_tables, self.graph.arrays, n_draws), self.x)
 
     def store(self, x: np.ndarray) -> None:
-        """Copy into rows of states."""
         x[:] = self.x
 
     def pair_counts(self, counts: np.ndarray) -> None:
-        """Count state pairs."""
         pair_counts.pair_counts(self.x, self.graph.edges, counts)
 
 

@@ -55,10 +55,8 @@ class LabelledGraph(Frozen):
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes d."""
         return len(self.nodes)
 
     @property
     def n_edges(self) -> int:
-        """Number of edges r."""
         return len(self.edges)

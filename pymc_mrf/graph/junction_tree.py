@@ -95,7 +95,6 @@ class JunctionTree(Frozen):
 
     @property
     def n_variables(self) -> int:
-        """Number of variables d."""
         return len(self.cardinalities)
 
     @cached_property

@@ -169,11 +169,9 @@ class Part(CPUDispatcher):
         super().__init__(py_func, locals, targetoptions, KernelPipeline)
 
     def enable_caching(self) -> None:
-        """Keep it on disk beside the kernel that Python calls."""
         self._cache = _PartCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        """Compile for types of arguments, unless it has been."""
         with _own_code(self.targetctx):
             return super().compile(signature)
 
@@ -212,12 +210,10 @@ class Kernel(CPUDispatcher):
         )
 
     def enable_caching(self) -> None:
-        """Keep it on disk."""
         self._cache = _KernelCache(self.py_func)
         self._part.enable_caching()
 
     def compile(self, signature: Any) -> Any:
-        """Compile for types of arguments, unless it has been."""
         with _own_code(self.targetctx):
             return super().compile(signature)
 

@@ -86,7 +86,6 @@ class Writer(ir.IRBuilder):
         return super().phi(typ, *args, **kwargs)
 
     def alloca(self, typ: Any, size: Any = None, name: str = "") -> Any:
-        """Reserve memory on the stack."""
         variable = super().alloca(typ, size, name)
         if size is None:
             self._places[variable] = variable, ()
@@ -134,7 +133,6 @@ class Writer(ir.IRBuilder):
         return value
 
     def extract_value(self, agg: Any, idx: Any, name: str = "") -> Any:
-        """Part of an aggregate."""
         indices = tuple(idx) if isinstance(idx, (tuple, list)) else (idx,)
         known = _member(agg, indices)
         return super().extract_value(agg, indices, name) if known is None else known
@@ -216,7 +214,6 @@ class KernelLower(Lower):
             self.call_helper = self.call_conv.init_call_helper(self.builder)
 
     def lower_normal_function(self, fndesc: Any) -> None:
-        """Write the function."""
         super().lower_normal_function(fndesc)
         if isinstance(self.builder, Writer):
             prune(self.function)
@@ -280,7 +277,6 @@ class KernelLowering(BaseNativeLowering):
 
     @property
     def lowering_class(self) -> type:
-        """Return what does it."""
         return KernelLower
 
 

@@ -45,7 +45,6 @@ class NodeLooks(NamedTuple):
 
     @property
     def shapes(self) -> list[Shape]:
-        """Shape of each node."""
         return shapes_of(self.kinds, len(self.colors))
 
 

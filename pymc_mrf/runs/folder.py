@@ -27,7 +27,6 @@ class LocalFolder:
         self.path = path
 
     def read(self, name: str) -> bytes:
-        """Content of a file; FileNotFoundError if there is none."""
         return (self.path / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
@@ -112,11 +111,9 @@ class RemoteFolder:
         return f"{self._root.rstrip('/')}/{name}".rstrip("/")
 
     def read(self, name: str) -> bytes:
-        """Content of a file; FileNotFoundError if there is none."""
         return self._fs.cat_file(self._path(name))
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, or replace it."""
         path = self._path(name)
         self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         self._fs.pipe_file(path, data)
@@ -131,7 +128,6 @@ class RemoteFolder:
         return {path.rstrip("/").rpartition("/")[2] for path in paths}
 
     def delete(self, name: str) -> None:
-        """Delete a file, if there is one."""
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 

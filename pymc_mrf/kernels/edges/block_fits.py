@@ -74,7 +74,6 @@ class BlockFit(NamedTuple):
 
 @present_value.register(BlockEdges)
 def present_block(view, e):
-    """Copy the parameters."""
     first, width, old = view.field.first[e], width_of(view, e), view.room.old
     for i in range(width):
         old[i] = view.w[first + i]
@@ -83,7 +82,6 @@ def present_block(view, e):
 
 @no_value.register(BlockEdges)
 def zeros(view, e):
-    """Return as many zeros as the edge has parameters."""
     return Value(view.room.zero[: width_of(view, e)])
 
 
@@ -98,7 +96,6 @@ def is_all_zero(view, value):
 
 @log_slab.register(BlockEdges)
 def log_slab_of_block(view, slab, value):
-    """Add up the log densities of the parameters."""
     total = 0.0
     for i in range(value.x.shape[0]):
         total += log_density(slab, value.x[i])
@@ -107,7 +104,6 @@ def log_slab_of_block(view, slab, value):
 
 @log_biases.register(BlockEdges)
 def log_biases_at(view, e, value, bias):
-    """Ask `log_biases_of_block`."""
     return log_biases_of_block(view, e, value.x, bias)
 
 

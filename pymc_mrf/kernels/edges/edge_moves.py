@@ -117,7 +117,6 @@ def present_value(view: Any, e: int) -> Any:
 
 @present_value.register(object)
 def present_number(view, e):
-    """Return the edge's parameter."""
     return view.w[e]
 
 
@@ -128,7 +127,6 @@ def no_value(view: Any, e: int) -> Any:
 
 @no_value.register(object)
 def zero(view, e):
-    """Return the number 0."""
     return 0.0
 
 
@@ -139,7 +137,6 @@ def is_absent(view: Any, x: Any) -> Any:
 
 @is_absent.register(object)
 def is_zero(view, x):
-    """Compare with the number 0."""
     return x == 0.0
 
 
@@ -153,7 +150,6 @@ def log_highest_odds(view: Any, e: int, prior: Any, explained: float, h: float) 
 
 @log_highest_odds.register(object)
 def log_highest_odds_of_number(view, e, prior, explained, h):
-    """Return the bound without a determinant."""
     peak = prior.slab.constant + HALF_LOG_2PI
     return prior.log_odds[e] + peak + explained - 0.5 * log_from_one(h)
 
@@ -195,7 +191,6 @@ def propose(view: Any, slab: Any, fit: Any, rng: Any) -> Any:
 
 @propose.register(object)
 def propose_number(view, slab, fit, rng):
-    """Draw a number."""
     return propose_fit(slab, fit, rng)
 
 
@@ -206,7 +201,6 @@ def log_proposed(view: Any, slab: Any, fit: Any, x: Any) -> Any:
 
 @log_proposed.register(object)
 def log_proposed_number(view, slab, fit, x):
-    """Evaluate the density of a number."""
     return log_fit(slab, fit, x)
 
 
@@ -217,7 +211,6 @@ def log_slab(view: Any, slab: Any, x: Any) -> Any:
 
 @log_slab.register(object)
 def log_slab_of_number(view, slab, x):
-    """Evaluate the density of a number."""
     return log_density(slab, x)
 
 
@@ -228,7 +221,6 @@ def log_biases(view: Any, e: int, x: Any, bias: Any) -> Any:
 
 @log_biases.register(object)
 def log_biases_of_number(view, e, x, bias):
-    """Ask `bias_terms`."""
     return bias_terms(view, e, x, bias)[0]
 
 

@@ -104,7 +104,6 @@ def allocate_level_terms(size, n_levels):
 
 @part
 def clear(terms):
-    """Forget all terms."""
     terms.size[0] = terms.n_tilts[0] = 0
     terms.total[0] = 0.0
 

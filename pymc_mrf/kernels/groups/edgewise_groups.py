@@ -105,7 +105,6 @@ def move_estimated_edge(edges, view, e, x, value):
 
 @describe.register(EdgewiseView)
 def describe_edgewise(view, e, x, terms):
-    """Ask `add_edge`."""
     edge = view.edge_of[e]
     if edge >= 0:
         terms.total[0] += view.s[edge]
@@ -114,7 +113,6 @@ def describe_edgewise(view, e, x, terms):
 
 @follow.register(EdgewiseView)
 def follow_edgewise(view, e, x, value):
-    """Ask `move_edge`."""
     edge = view.edge_of[e]
     if edge < 0:
         return False

@@ -26,5 +26,4 @@ def describe_fixed(view, e, x, terms):
 
 @follow.register(FixedView)
 def follow_fixed(view, e, x, value):
-    """Nothing follows."""
     return False

@@ -145,13 +145,11 @@ def density_of(densities, i):
 
 @density_of.register(Densities)
 def own_density(f, i):
-    """Return the `Density` of parameter i."""
     return Density(f.kind[i], f.location[i], f.scale[i], f.nu[i], f.constant[i])
 
 
 @density_of.register(Alike)
 def common_density(f, i):
-    """Return the density that all have."""
     return f.density
 
 
@@ -274,7 +272,6 @@ def closed_quadratic_fit(f, g, h):
 
 @quadratic_fit.register(Tabulated)
 def tabulated_quadratic_fit(f, g, h):
-    """Mean and variance by cells."""
     log_mass, mean, variance = fit_cells(f.cells, f.heights, g, h)
     return Fit(mean, 1.0 / variance, g, h, log_mass), log_mass
 
@@ -292,7 +289,6 @@ def closed_propose_fit(f, fit, rng):
 
 @propose_fit.register(Tabulated)
 def tabulated_propose_fit(f, fit, rng):
-    """Mixture of both."""
     if rng.random() < 0.5:
         return draw_in_cells(f.cells, f.heights, fit.g, fit.h, fit.log_mass, rng)
     return propose_value(fit.mode, fit.precision, rng)
@@ -311,7 +307,6 @@ def closed_log_fit(f, fit, x):
 
 @log_fit.register(Tabulated)
 def tabulated_log_fit(f, fit, x):
-    """Mixture of both."""
     in_cells = log_cell_density(f.cells, f.heights, fit.g, fit.h, fit.log_mass, x)
     return _LOG_HALF + np.logaddexp(log_proposal(x, fit.mode, fit.precision), in_cells)
 

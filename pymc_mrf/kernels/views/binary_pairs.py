@@ -89,7 +89,6 @@ def variance_of_binary_mean(W, P_u, P_v, h, product):
 
 @questions.variance_of_mean.register(BinaryParticles)
 def variance_in_binary_pair(particles, field, e, x, h):
-    """Compute the variance from the conditional means in the particles."""
     P, ends, product = particles.P, particles.ends, particles.room.product
     if x == 0.0:
         u, v = field.edges[e, 0], field.edges[e, 1]

@@ -161,7 +161,6 @@ def add_neighbour(x, e, end, field, T, H):
 
 @questions.set_states.register(BinaryParticles)
 def set_binary_states(particles, field, states):
-    """Keep the states as numbers."""
     for i in range(states.shape[0]):
         for j in range(states.shape[1]):
             particles.T[i, j] = states[i, j]
@@ -169,7 +168,6 @@ def set_binary_states(particles, field, states):
 
 @questions.get_states.register(BinaryParticles)
 def get_binary_states(particles, states):
-    """Write the states as integers."""
     for i in range(states.shape[0]):
         for j in range(states.shape[1]):
             states[i, j] = np.int8(particles.T[i, j])
@@ -256,7 +254,6 @@ def tilt_log_odds(particles, i, x, g):
 
 @questions.carry.register(BinaryParticles)
 def carry_flips(particles, field, k, end, x):
-    """Add the flips of the end to the log odds."""
     c = field.features[0, 0, 1] - field.features[0, 0, 0]
     h, flips, slope = particles.H[k], particles.room.flips[end], x * c * c
     for j in range(h.shape[0]):

@@ -167,7 +167,6 @@ def solve_upper(L, z):
 
 @lean
 def width_of(view, e):
-    """Count the parameters of edge e."""
     return view.field.first[e + 1] - view.field.first[e]
 
 
@@ -198,7 +197,6 @@ def absence(whole: Any, view: Any, e: int, x: Any) -> Any:
 
 @absence.register(object)
 def absence_is_free(whole, view, e, x):
-    """Say nothing."""
     return 0.0
 
 
@@ -214,7 +212,6 @@ def look_at_block(view, e, value):
 
 @questions.gain.register(BlockEdges)
 def gain_of_block(view, e, value):
-    """Ask the view inside."""
     return block_gain(view.whole, view, e, value.x)
 
 
@@ -227,7 +224,6 @@ def set_block(view, e, value):
 
 @questions.follow.register(BlockEdges)
 def follow_edge(view, e, old, new):
-    """Ask the view inside."""
     follow_block(view.whole, view, e, old.x, new.x)
 
 

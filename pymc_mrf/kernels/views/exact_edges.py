@@ -187,7 +187,6 @@ def keep_pair(view, slot):
 
 @questions.recall_look.register(TreeEdges, ListedEdges)
 def recall_pair(view, slot):
-    """Copy the table back."""
     copy(view.kept[slot], view.log_p)
 
 

@@ -231,7 +231,6 @@ def cone_terms(view, e, x, bias):
 
 @questions.set_edge.register(GaussianEdges)
 def set_entry(view, e, x):
-    """Write the entry; the diagonal stays, and `follow` writes the weights."""
     view.w[e] = x
 
 

@@ -194,7 +194,6 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
 
 @blocks.block_gain.register(MixedPseudo)
 def block_gain_of_mixed_rows(whole, view, e, x):
-    """Compute the gain by a pass over the rows; -inf outside of the cone."""
     first, look = view.field.first[e], whole.look
     if is_measured(whole, first) and not look[LOW] < x[0] < look[HIGH]:
         return -np.inf

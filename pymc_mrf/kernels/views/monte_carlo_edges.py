@@ -112,7 +112,6 @@ class MonteCarloEdges(NamedTuple):
 
 @lean
 def block_of(view, e):
-    """Block of edge e."""
     return view.sample.block[view.field.edges[e, 0]]
 
 
@@ -222,7 +221,6 @@ def sampled_terms(view, e, x):
 
 @questions.keep_look.register(MonteCarloEdges)
 def keep_tilted_pair(view, slot):
-    """Copy the pair's table and the tilt."""
     complete_look(view)
     pair, K2 = view.pair, view.pair.log_p.shape[0]
     copy(pair.log_p, pair.kept[slot, :K2])
@@ -231,7 +229,6 @@ def keep_tilted_pair(view, slot):
 
 @questions.recall_look.register(MonteCarloEdges)
 def recall_tilted_pair(view, slot):
-    """Copy them back."""
     pair, K2 = view.pair, view.pair.log_p.shape[0]
     copy(pair.kept[slot, :K2], pair.log_p)
     copy(pair.kept[slot, K2:], pair.tilt)

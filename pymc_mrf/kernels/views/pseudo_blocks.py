@@ -120,7 +120,6 @@ def gain_of_normalisers(whole, first, x, A_u, A_v):
 
 @blocks.block_terms.register(PseudoEdges)
 def block_terms_by_rows(whole, view, e, x, g, H):
-    """Compute the terms by a pass over the rows of both ends."""
     value, first, terms = gain_by_rows(whole, view, e, x), view.field.first[e], whole.proposed
     fill_scores_of_block(whole, first, x.shape[0], terms.R[0], terms.R[1], g)
     fill_information(whole, first, x.shape[0], terms.C[0], terms.C[1], view.room, H)

@@ -208,13 +208,11 @@ def look_at_rows(view, e, x):
 
 @questions.without_edge.register(PseudoEdges)
 def rows_without_edge(view, e):
-    """Return what `look_at_rows` found."""
     return view.without.sums[0].g, view.without.sums[0].h
 
 
 @questions.keep_look.register(PseudoEdges)
 def keep_ends(view, slot):
-    """Copy the local fields without the edge, and the sums."""
     view.kept.sums[slot] = view.without.sums[0]
     for end in range(2):
         for l in range(view.without.L.shape[1]):
@@ -223,7 +221,6 @@ def keep_ends(view, slot):
 
 @questions.recall_look.register(PseudoEdges)
 def recall_ends(view, slot):
-    """Copy them back."""
     view.without.sums[0] = view.kept.sums[slot]
     for end in range(2):
         for l in range(view.without.L.shape[1]):
@@ -257,7 +254,6 @@ def row_terms(view, e, x):
 
 @questions.gain.register(PseudoEdges)
 def gain_in_rows(view, e, x):
-    """Compute the gain by a pass over the rows of the targets, but for the present value without one."""
     if x == view.w[e]:
         A_u, A_v = present_normalisers(view, e)
         return row_gain(view, e, x, A_u, A_v)

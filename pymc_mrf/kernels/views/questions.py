@@ -143,14 +143,12 @@ def gain(view: Any, e: int, x: float) -> Any:
 
 @without_edge.register(object)
 def terms_without_edge(view, e):
-    """Take them from `likelihood_terms`."""
     _, slope, information = likelihood_terms(view, e, 0.0)
     return slope, information
 
 
 @gain.register(object)
 def gain_by_terms(view, e, x):
-    """Take it from `likelihood_terms`."""
     return likelihood_terms(view, e, x)[0]
 
 
@@ -248,7 +246,6 @@ def is_trusted(view: Any) -> Any:
 
 @is_trusted.register(object)
 def all_is_trusted(view):
-    """Trust what is not estimated."""
     return True
 
 

@@ -135,7 +135,6 @@ def block_gain_of_parts(whole, view, e, x):
 
 @questions.set_edge.register(SharedBlocks)
 def set_entry(view, e, x):
-    """Write the entry; the parts follow in `follow_block`."""
     view.w[e] = x
 
 
@@ -167,7 +166,6 @@ def set_vector(view, active, place):
 
 @lean
 def set_parts(view):
-    """Write the parameters of all parts."""
     for f in range(len(view.parts)):
         w = view.parts[f].whole.w
         for e in range(w.shape[0]):
@@ -192,7 +190,6 @@ def parts_without_slab(view, active, bias, slope):
 
 @questions.is_trusted.register(SharedBlocks)
 def parts_are_trusted(view):
-    """Whether all are."""
     trusted = True
     for f in range(len(view.parts)):
         trusted = trusted and questions.is_trusted(view.parts[f].whole)

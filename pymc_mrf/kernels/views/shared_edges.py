@@ -248,7 +248,6 @@ def fill_precisions_of_sums(bias, out):
 
 @questions.set_edge.register(SharedEdges)
 def set_entry(view, k, x):
-    """Set the entry; `follow_entry` sets the edges, one after the other."""
     view.w[k] = x
 
 
@@ -307,5 +306,4 @@ def entries_without_slab(view, active, bias, slope):
 
 @questions.is_trusted.register(SharedEdges)
 def whole_is_trusted(view):
-    """Whether the likelihood of the field is known well enough."""
     return questions.is_trusted(view.whole)

@@ -113,7 +113,6 @@ def variance_of_state_mean(W, P_u, P_v, h, room):
 
 @questions.variance_of_mean.register(StateParticles)
 def variance_in_state_pair(particles, field, e, x, h):
-    """Compute the variance from the conditional means in the particles."""
     P, ends, room = particles.P, particles.ends, particles.room
     if x == 0.0:
         u, v = field.edges[e, 0], field.edges[e, 1]

@@ -222,7 +222,6 @@ def move_node(particles, F, i, end):
 
 @questions.set_states.register(StateParticles)
 def set_indices(particles, field, states):
-    """Keep the state indices, and their features."""
     for i in range(states.shape[0]):
         copy(states[i], particles.states[i, : states.shape[1]])
         for l in range(particles.T.shape[1]):
@@ -232,7 +231,6 @@ def set_indices(particles, field, states):
 
 @questions.get_states.register(StateParticles)
 def get_indices(particles, states):
-    """Copy the state indices."""
     for i in range(states.shape[0]):
         copy(particles.states[i, : states.shape[1]], states[i])
 
@@ -253,7 +251,6 @@ def add_edge_to_local_fields(particles, field, e, x):
 
 @questions.fill_probabilities.register(StateParticles)
 def fill_state_probabilities(particles, field, i):
-    """Fill the probabilities of all states."""
     fill_softmax(
         particles.tables[i], field.features[i], particles.L[i], particles.P[i], particles.room.R
     )
@@ -287,7 +284,6 @@ def fill_state_shares(particles, i, p):
 
 @questions.variance_of_share.register(StateParticles)
 def variance_of_state_share(particles, i, g, mean):
-    """Compute the variance from the means in the particles."""
     W, P, R = particles.W, particles.P[i], particles.room.R
     average_over_node(P, g, R)
     for j in range(W.shape[0]):

@@ -97,7 +97,6 @@ def take_block_out_of_tree(whole, view, e, x):
 
 @blocks.block_terms.register(TreeEdges)
 def block_terms_of_table(whole, view, e, x, g, H):
-    """Compute the terms from the pair's table."""
     field, first = whole.field, view.field.first[e]
     s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
     value = pair_gain(field, first, x, whole.log_p, s, n, view.room)
@@ -107,7 +106,6 @@ def block_terms_of_table(whole, view, e, x, g, H):
 
 @blocks.block_gain.register(TreeEdges)
 def block_gain_of_table(whole, view, e, x):
-    """Compute the gain from the pair's table."""
     field, first = whole.field, view.field.first[e]
     s = whole.data.s[first : first + x.shape[0]]
     return pair_gain(field, first, x, whole.log_p, s, rows_of(whole, first), view.room)
@@ -156,7 +154,6 @@ def correction(whole, first, x):
 
 @blocks.block_gain.register(MonteCarloEdges)
 def sampled_block_gain(whole, view, e, x):
-    """Compute the gain from the pair's table."""
     field, room, first = whole.field, view.room, view.field.first[e]
     value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(whole, first), room)
     return value + correction(whole, first, x)

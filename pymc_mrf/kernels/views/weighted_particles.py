@@ -188,7 +188,6 @@ def fill_means(particles: Any, field: Any, active: Any, W: Any, edge_mean: Any, 
 
 @lean
 def update_probabilities(particles, field, i):
-    """Bring the probabilities of node i up to date."""
     if particles.stale[i]:
         fill_probabilities(particles, field, i)
         particles.stale[i] = False

@@ -51,7 +51,6 @@ class BlockEdges(WrappedEngine):
         return w[self.view.field.first[:-1]] != 0.0
 
     def set_offset(self, offset: np.ndarray) -> None:
-        """Hand it on to `SharedBlocks`."""
         self._whole.set_offset(offset)
 
     def joint(self, w, b, prior, step, n_steps, rng, enters=False):

@@ -233,7 +233,6 @@ class EdgeEngine:
         return -(-self.n_repeats // 2)
 
     def go_to(self, w, b) -> None:
-        """Give the view other parameters."""
         view = self.view
         view.w[:], view.b[:] = w, b
         centred(view.field, w, b, view.beta)
@@ -299,7 +298,6 @@ class EdgeEngine:
 
     @property
     def n_particles(self) -> int:
-        """Number of particles, 0 if nothing is simulated."""
         return 0
 
     def statistics(self) -> dict[str, float]:

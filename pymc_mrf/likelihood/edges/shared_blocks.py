@@ -55,7 +55,6 @@ class SharedBlocks(EdgeEngine):
         self.correlations = np.zeros((0, 0, 0))
 
     def set_data(self, x) -> None:
-        """Bring those of all fields up to date."""
         for field, own in zip(self._fields, x if isinstance(x, list) else [x], strict=True):
             field.set_data(own)
 
@@ -71,7 +70,6 @@ class SharedBlocks(EdgeEngine):
             field.go_to(offset + factors * w, biases)
 
     def refresh(self, rng) -> None:
-        """Bring the fields up to date."""
         for field in self._fields:
             field.refresh(rng)
 
@@ -80,26 +78,21 @@ class SharedBlocks(EdgeEngine):
         return self.information, np.zeros(0)
 
     def remember(self) -> None:
-        """Let the engines of the fields remember."""
         for field in self._fields:
             field.remember()
 
     def told_of_place(self) -> list[np.ndarray]:
-        """Return those of the fields."""
         return [array for field in self._fields for array in field.told_of_place()]
 
     def statistics(self) -> dict[str, float]:
-        """Return the worst of the fields."""
         found = [field.statistics() for field in self._fields]
         worst = {name: max(one[name] for one in found) for name in found[0]}
         return {**worst, "ess": min(one["ess"] for one in found)}
 
     def measure_noise(self) -> float | None:
-        """Add up the squared noise of the fields."""
         found = [field.measure_noise() for field in self._fields]
         known = [noise for noise in found if noise is not None]
         return float(np.sqrt(np.sum(np.square(known)))) if known else None
 
     def edge_parameters(self) -> np.ndarray:
-        """Return those of the edges of all fields."""
         return np.concatenate([field.edge_parameters() for field in self._fields])

@@ -21,41 +21,31 @@ class WrappedEngine(EdgeEngine):
         self.information, self.correlations = whole.information, whole.correlations
 
     def go_to(self, w, b) -> None:
-        """Give the field other parameters."""
         self._whole.go_to(w, b)
 
     def set_data(self, x: Data) -> None:
-        """Bring those of the field up to date."""
         self._whole.set_data(x)
 
     def refresh(self, rng) -> None:
-        """Bring the field up to date."""
         self._whole.refresh(rng)
 
     def stretch(self, rng) -> float:
-        """Ask the engine of the field."""
         return self._whole.stretch(rng)
 
     def remember(self) -> None:
-        """Let the engine of the field remember."""
         self._whole.remember()
 
     def learn(self, weight: float) -> None:
-        """Let the engine of the field learn."""
         self._whole.learn(weight)
 
     def told_of_place(self) -> list[np.ndarray]:
-        """Return those of the field."""
         return self._whole.told_of_place()
 
     def statistics(self) -> dict[str, float]:
-        """Return those of the field."""
         return self._whole.statistics()
 
     def measure_noise(self) -> float | None:
-        """Measure the noise of the field."""
         return self._whole.measure_noise()
 
     def edge_parameters(self) -> np.ndarray:
-        """Return those of the field's edges."""
         return self._whole.edge_parameters()

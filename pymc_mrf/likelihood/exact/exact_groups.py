@@ -27,7 +27,6 @@ class ExactLikelihood(EdgewiseLikelihood):
         self._look_by(engine, own, self.s)
 
     def learn(self, eta, rng):
-        """Exact draws at `eta`."""
         z = self.draw(eta, N_REFERENCE, rng)
         u, v = self.graph.edges.T
         self.reference = self._reference_statistic[z[:, u], z[:, v]].T.copy()

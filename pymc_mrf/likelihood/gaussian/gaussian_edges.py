@@ -125,7 +125,6 @@ class GaussianLikelihood(EdgeEngine):
         self.information = np.concatenate([np.zeros(R), 1.0 / variance])
 
     def set_data(self, x: Data) -> None:
-        """Take other deviations of the same shapes."""
         arrays = x if isinstance(x, list) else [x]
         for own, block in zip(arrays, self._blocks, strict=True):
             self.view.scatter[block.nodes, : own.shape[1]] = own.T @ own
@@ -137,7 +136,6 @@ class GaussianLikelihood(EdgeEngine):
             self.view.scatter[block.nodes, : len(gap)] = block.scatter + block.n * gap[:, None] * gap
 
     def go_to(self, w, b) -> None:
-        """Give the view other parameters."""
         view, field = self.view, self.view.field
         view.w[:], view.b[:], view.offset[:] = w, b, self.offset
         view.weight[:] = self.offset
@@ -145,7 +143,6 @@ class GaussianLikelihood(EdgeEngine):
         view.beta[:] = b[: len(view.beta)]
 
     def edge_parameters(self) -> np.ndarray:
-        """Return the weights of all edges."""
         return self.view.weight.copy()
 
     def refresh(self, rng) -> None:

@@ -110,7 +110,6 @@ class MixedLikelihood(MixedEngine):
         return np.exp(0.5 * (own_i * m[i] ** 2 + own_j * m[j] ** 2) + both * m[i] * m[j]), f
 
     def told_of_place(self) -> list[np.ndarray]:
-        """Return the probabilities of the states of a sample, and what follows from them."""
         return [self.view.at.p, self.view.at.m, self.view.at.S] if self.view.least_share else []
 
     def statistics(self) -> dict[str, float]:

@@ -148,7 +148,6 @@ class MixedEngine(EdgeEngine):
         return w, b if self.view.n_biases else self.view.b.copy()
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Diagonal of the curvature."""
         of_edges, of_nodes = np.split(np.diag(self.curvature), [len(self.view.w)])
         return of_edges, of_nodes
 
@@ -157,7 +156,6 @@ class MixedEngine(EdgeEngine):
         return rng.uniform(1.0, 2.0)
 
     def learn(self, weight: float) -> None:
-        """Let the reference follow the chain."""
         centred = self.view.beta if self.view.n_biases else self.view.b
         self.information += weight * (np.concatenate([self.view.w, centred]) - self.information)
 

@@ -88,7 +88,6 @@ class MonteCarlo(Likelihood):
     sampled: SampledField | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the options."""
         if not 0.0 < self.tolerance < np.inf:
             raise ValueError(
                 f"tolerance must be a positive number of nats, such as {TOLERANCE}, not {self.tolerance!r}"

@@ -21,7 +21,6 @@ class LogPartitionBySample(NumbaOp, Op):
     __props__ = ()
 
     def outputs(self, *inputs):
-        """Value and gradient."""
         return [pt.dscalar(), pt.dvector()]
 
     def implementation(self, jit):
@@ -40,7 +39,6 @@ class LogPartitionBySample(NumbaOp, Op):
         return [cotangents[0] * gradient, *(disconnected_type() for _ in inputs[1:])]
 
     def connection_pattern(self, node):
-        """Only the natural parameters are connected, to the value."""
         return [[True, False], *([False, False] for _ in node.inputs[1:])]
 
 

@@ -58,7 +58,6 @@ class MonteCarloEdges(EdgeEngine):
         self._least_share = 1.0
 
     def refresh(self, rng) -> None:
-        """Compute all weights anew."""
         kernels.locate(self.view)
         self._least_share = float(self.view.at.share.min())
 

@@ -317,5 +317,4 @@ class FactorAuxiliarySampler(DataSampler):
         return self._moved(np.array(start, dtype=np.int8), (tables,), rng)
 
     def _sweep(self, x, tables, rng) -> None:
-        """Sweep over trees."""
         self._simulator.sweep(x, *tables, self.n_sweeps, rng)

@@ -80,7 +80,6 @@ class ParticleEdges(EdgeEngine):
 
     @property
     def n_particles(self) -> int:
-        """Number of particles m."""
         return self._particles.size
 
     def statistics(self) -> dict[str, float]:

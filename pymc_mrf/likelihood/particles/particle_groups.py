@@ -81,7 +81,6 @@ class ParticleLikelihood(GroupEngine):
         self._node_sums = self._node_statistics(self.x.T).sum(axis=1)
 
     def set_data(self, x):
-        """Sum the statistics of the nodes as well, where their parameters are moved."""
         super().set_data(x)
         if len(self._node_basis):
             self._node_sums[:] = (self._counts.nodes @ self._node_basis.T).ravel()
@@ -92,7 +91,6 @@ class ParticleLikelihood(GroupEngine):
 
     @property
     def n_particles(self) -> int:
-        """Number of particles m."""
         return self._particles.size
 
     @property
@@ -116,7 +114,6 @@ class ParticleLikelihood(GroupEngine):
         return self.noise
 
     def reset_statistics(self) -> None:
-        """Start counting anew."""
         count_anew(self._view.edges)
         self.n_renewals = 0
 

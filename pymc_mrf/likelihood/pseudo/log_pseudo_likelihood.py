@@ -74,16 +74,13 @@ class LogPseudoLikelihood(OfGraph):
 
     @property
     def gradient_op(self) -> LogPseudoLikelihoodGradient:
-        """Op of the gradient."""
         return LogPseudoLikelihoodGradient(self.graph)
 
     def pullback(self, inputs, outputs, cotangents):
-        """Gradient with respect to the tables; the data are not differentiated."""
         gradient = self.gradient_op(*inputs, cotangents[0], return_list=True)
         return [disconnected_type(), *gradient]
 
     def connection_pattern(self, node):
-        """Only the tables are connected to the output."""
         return [[False], *([True] for _ in node.inputs[1:])]
 
 
@@ -128,7 +125,6 @@ class FactorLogPseudoLikelihood(LogPseudoLikelihood):
 
     @property
     def gradient_op(self) -> FactorLogPseudoLikelihoodGradient:
-        """Op of the gradient."""
         return FactorLogPseudoLikelihoodGradient(self.graph, self.weight)
 
     def implementation(self, jit):

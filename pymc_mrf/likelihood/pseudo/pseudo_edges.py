@@ -107,7 +107,6 @@ class PseudoEdges(EdgeEngine):
         self._places = Parts([C.shape, v.shape, (r,), (d,), (d,)])
 
     def set_data(self, x: Data) -> None:
-        """Rows of the view as well."""
         super().set_data(x)
         self._weigh(self.view.field, self.view.data)
         fill_rows(self.view, x, self._columns, self._weights, self._expected)
@@ -125,7 +124,6 @@ class PseudoEdges(EdgeEngine):
         data.t[:] *= np.repeat(weights + self.rest_weights, len(field.basis))
 
     def refresh(self, rng) -> None:
-        """Recompute all local fields."""
         # one kernel for both: another takes half a second to compile
         forget_terms(self.view)
         catch_up(self.view)
@@ -222,11 +220,9 @@ class PseudoEdges(EdgeEngine):
         return x
 
     def slab_curvatures(self) -> np.ndarray:
-        """Return what was learnt."""
         return self._places.of(self.information)[2]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Compute them from the learnt covariances and variances."""
         view, G = self.view, self.view.field.basis
         C, variance, *_ = self._places.of(self.information)
         u, v = view.field.edges.T
@@ -234,7 +230,6 @@ class PseudoEdges(EdgeEngine):
         return (C[u] * view.sums.Z2[:, 1] + C[v] * view.sums.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
-        """Keep the covariances and variances at the present parameters."""
         catch_up(self.view)  # after a rejection
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 

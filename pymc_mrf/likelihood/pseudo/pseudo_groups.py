@@ -63,16 +63,13 @@ class PseudoLikelihood(EdgewiseLikelihood):
         fill_fields(self._view.edges)
 
     def set_data(self, x):
-        """Sum the statistics of the targets as well."""
         super().set_data(x)
         self._view.s[:] = self._sums_of_targets()
 
     def learn(self, eta, rng):
-        """Keep the parameters."""
         self.reference = eta.copy()
 
     def information(self, labels, n_groups):
-        """Minus the Hessian at the parameters that were kept."""
         out = np.zeros((n_groups, n_groups))
         edges = self.view(self.reference).edges
         add_group_information(edges, self._arrivals, labels[self.entries], out)

@@ -33,7 +33,6 @@ class Panel(NamedTuple):
 
     @property
     def n(self) -> int:
-        """Number of nodes."""
         return self.nodes.stop - self.nodes.start
 
 

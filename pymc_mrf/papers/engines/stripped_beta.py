@@ -71,7 +71,6 @@ class StrippedBeta:
         self._n_iterations = n_iterations
 
     def _alone(self, eta: np.ndarray) -> np.ndarray:
-        """Agreement probability of edges that stand alone."""
         return 0.5 * (1.0 + np.tanh(0.5 * (eta + self._shift)))
 
     def tied_estimate(

@@ -109,7 +109,6 @@ class MRFStep(Remembering, BlockedStep):
 
     @classmethod
     def competence(cls, var, has_grad):
-        """Ideal for what the step claims."""
         return Competence.IDEAL if cls.claims(var, has_grad) else Competence.INCOMPATIBLE
 
     @classmethod
@@ -181,7 +180,6 @@ class MRFStep(Remembering, BlockedStep):
             _tell_of_time(f"a step of {type(self).__name__} for {names} takes", taken)
 
     def _forget(self) -> None:
-        """Forget everything that was learnt."""
         self.tune, self.started = True, False
         self.count = ChainCount()
 

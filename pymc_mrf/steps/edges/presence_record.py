@@ -67,7 +67,6 @@ class PresenceRecord(Remembering):
 
     @property
     def size(self) -> int:
-        """Entries of the statistic."""
         return N_FIRST + 2 * -(-self.sums.shape[1] // self._period)
 
     def view(self, rng: np.random.Generator) -> Presence:

@@ -48,11 +48,9 @@ class Link:
         return len(np.unique(self.family.indicator[0])) == 2
 
     def natural(self, parameter):
-        """Eta from the parameter."""
         return self.scale * self.family.natural(parameter)
 
     def parameter(self, eta):
-        """Parameter from eta."""
         if self.family.is_log_odds:
             # accurate in both tails, unlike (1 + tanh) / 2
             e = np.exp(-np.abs(eta))

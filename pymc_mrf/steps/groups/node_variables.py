@@ -21,11 +21,9 @@ class NoNodeVariables:
         self._nothing = [np.zeros(0)] * n_fields
 
     def pack(self, point: dict) -> np.ndarray:
-        """Return no values."""
         return np.zeros(0)
 
     def unpack(self, v: np.ndarray, point: dict) -> dict:
-        """Return the point as it is."""
         return point
 
     def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:

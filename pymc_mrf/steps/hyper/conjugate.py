@@ -48,7 +48,6 @@ class ConjugateStep(MRFStep):
         return model is not None and var in model.free_RVs and cls.is_served(var, model)
 
     def _update(self, point):
-        """Draw one variable after the other."""
         point = dict(point)
         for one in self._draws:
             one.draw(point, self.rng)

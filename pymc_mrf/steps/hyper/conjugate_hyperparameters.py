@@ -153,7 +153,6 @@ class Update(NamedTuple):
     transform: type  # pickled by name, as functions of scipy are not
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
-        """Put a draw from the full conditional into `point`."""
         first, second = self.read(point)
         new = self._draw(float(first), float(second), rng)
         point[self.name] = np.asarray(FORWARD[self.transform](new), dtype=point[self.name].dtype)

@@ -293,7 +293,6 @@ class PairwiseLatentField(LatentField):
         return self._op.graph.edges
 
     def start_weights(self, tables):
-        """Take the node tables."""
         return tables[1]
 
 
