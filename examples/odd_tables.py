@@ -365,9 +365,9 @@ def _blocks(run: Run) -> dict[str, Any]:
     )
 
 
-def _result(name: str, **options: Any) -> Callable[[Run], Any]:
+def _result(function: Callable, **options: Any) -> Callable[[Run], Any]:
     """Call a function of draws, a variable and a graph."""
-    return lambda run: getattr(pmrf, name)(run.idata, "weight", graph=run.graph, **options)
+    return lambda run: function(run.idata, "weight", graph=run.graph, **options)
 
 
 def _original(run: Run) -> Any:
@@ -478,16 +478,16 @@ RESULTS = {
     "complexity_probabilities": _of_items(
         lambda run: pmrf.analysis.complexity_probabilities(run.idata, "weight", model=run.model), *EDGES
     ),
-    "node_measures": _of_items(_result("node_measures"), *EDGES),
-    "summarize_nodes": _of_items(_result("summarize_nodes"), *EDGES),
-    "plot_nodes": _of_items(_result("plot_nodes"), *EDGES),
-    "plot_edges": _of_items(_result("plot_edges")),
+    "node_measures": _of_items(_result(pmrf.analysis.node_measures), *EDGES),
+    "summarize_nodes": _of_items(_result(pmrf.summarize_nodes), *EDGES),
+    "plot_nodes": _of_items(_result(pmrf.plots.plot_nodes), *EDGES),
+    "plot_edges": _of_items(_result(pmrf.plot_edges)),
     "plot_evidence": _of_items(
         lambda run: pmrf.plots.plot_evidence(
             run.idata, "weight", graph=run.graph, model=run.model, prior_inclusion=0.5
         )
     ),
-    "plot_inclusion": _of_items(_result("plot_inclusion")),
+    "plot_inclusion": _of_items(_result(pmrf.plot_inclusion)),
     "plot_complexity": _of_items(
         lambda run: pmrf.plots.plot_complexity(run.idata, "weight", model=run.model), *EDGES
     ),
@@ -734,11 +734,9 @@ def _between(run: Run) -> list:
     return [labels[0], labels[2]]
 
 
-def _differences(name: str) -> Callable[[Run], Any]:
+def _differences(function: Callable) -> Callable[[Run], Any]:
     def found(run: Run) -> Any:
-        frame = getattr(pmrf, name)(
-            run.idata, "weight", graph=run.graph, between=_between(run), model=run.model
-        )
+        frame = function(run.idata, "weight", graph=run.graph, between=_between(run), model=run.model)
         return [frame[column].to_numpy() for column in frame if frame[column].dtype.kind in "fiub"]
 
     return found
@@ -746,8 +744,8 @@ def _differences(name: str) -> Callable[[Run], Any]:
 
 GROUPS = {
     "network_model": lambda run: np.array([run.model.compile_logp()(run.model.initial_point())]),
-    "summarize_differences": _differences("summarize_differences"),
-    "compare_networks": _differences("compare_networks"),
+    "summarize_differences": _differences(pmrf.summarize_differences),
+    "compare_networks": _differences(pmrf.compare_networks),
     "prior_sensitivity": lambda run: np.array(
         pmrf.prior_sensitivity(run.idata, "weight", between=_between(run), model=run.model)["inclusion"]
     ),

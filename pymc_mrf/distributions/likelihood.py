@@ -98,6 +98,8 @@ class Likelihood:
         Whether it serves edges with a block of parameters.
     weight : float
         Of each full conditional, if it is a product of them.
+    example : str
+        Options, as users give them.
     reference : Reference or None
         Its sample, if it has one with options.
     """
@@ -119,6 +121,7 @@ class Likelihood:
     serves_sums: ClassVar[bool] = True
     serves_blocks: ClassVar[bool] = True
     weight: ClassVar[float] = 1.0
+    example: ClassVar[str] = ""
     reference: ClassVar[Any] = None
 
     @classmethod
@@ -255,7 +258,7 @@ def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
     entries = [entry for entry in REGISTRY if field.op.kind in entry.kinds]
     if isinstance(given, type) and issubclass(given, Likelihood):
         name = f"pymc_mrf.{given.__name__}"
-        raise TypeError(f"likelihood={name} is a class: call it, likelihood={name}()")
+        raise TypeError(f"likelihood={name} is a class: call it, likelihood={name}({given.example})")
     if given is None or given == "auto":
         return next(found for entry in entries if (found := entry.kind.unasked(field)) is not None)
     options: dict[str, Any] = {}

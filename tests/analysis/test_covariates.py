@@ -182,6 +182,7 @@ def moderated(x, site=None):
     return model
 
 
+@pytest.mark.slow
 def test_sampled_moderated_network(rng):
     """What is sampled is predicted, and its network at a value is read as any other."""
     x, site = rng.integers(2, size=(40, 4)), np.repeat([0.0, 1.0], 20)

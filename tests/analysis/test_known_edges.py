@@ -41,6 +41,7 @@ def test_tables_have_their_kinds(grouped):
     assert known_edges("f", grouped, "weight_y_z", None, None)[2] is None
 
 
+@pytest.mark.slow
 def test_checks_know_the_graph_of_a_field():
     model = models.quietly(models.mixed_model, models.mixed_table())
     idata = models.sampled(model)

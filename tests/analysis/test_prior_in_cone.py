@@ -76,6 +76,7 @@ def test_differences_of_groups():
     assert agrees((found["delta"] == 0).all("edge"), equal.mean(), equal.std() / np.sqrt(kept.sum()))
 
 
+@pytest.mark.slow
 def test_priors_that_depend_on_other_variables():
     """Without data p is drawn by its conjugate step, the scale of the slab and one diagonal by slices."""
     rng, n = np.random.default_rng(4), 200_000

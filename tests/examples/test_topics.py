@@ -117,10 +117,12 @@ def test_large_fields(tmp_path):
 @pytest.mark.slow
 def test_many_nodes(tmp_path):
     size = ["--nodes", "8", "12", "--calibration-nodes", "8", "--rows", "200", "--draws", "20"]
-    many_nodes.main([*size, "--tune", "20", "--output", str(tmp_path)])
+    size += ["--tune", "20", "--cost-tune", "30", "--cost-draws", "25"]
+    many_nodes.main([*size, "--output", str(tmp_path)])
     text = (tmp_path / "_results" / "many_nodes.md").read_text(encoding="utf-8")
-    assert "| 12 | 66 |" in text and "1 chains of 20 tuning steps and 20 draws" in text
+    assert "| 12 | 66 |" in text and "a chain of 30 tuning steps and 25 draws" in text
     text = (tmp_path / "_results" / "many_nodes_calibration.md").read_text(encoding="utf-8")
+    assert "1 chains of 20 tuning steps and 20 draws" in text
     assert text.count("| positive | 0.") == 2 and text.count("| mixed | 0.") == 2
 
 

@@ -187,6 +187,7 @@ def test_probabilities_stay_with_the_results_where_networks_are_made_again(tmp_p
     ],
     ids=["ising", "potts", "agreement", "nominal", "scores"],
 )
+@pytest.mark.ordinary("ising", "agreement")
 def test_fields_written_by_hand_predict_from_their_record(field, states, tmp_path):
     graph, x = pmrf.graphs.complete(list("abc")), models.codes(40, states, 3)
     with pm.Model(coords=pmrf.coords(graph)) as model:

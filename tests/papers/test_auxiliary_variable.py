@@ -35,6 +35,7 @@ def sample(model, n_draws=2000, **options):
         )
 
 
+@pytest.mark.slow
 def test_exchange_samples_the_exact_posterior():
     x = agreement_data(60, seed=1)
     idata = sample(agreement_model(x), auxiliary="exchange", n_value_steps=20, sigma=0.1)

@@ -83,6 +83,7 @@ def test_results_are_those_of_all_draws(monkeypatch):
     xr.testing.assert_equal(*densities)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many")
 def test_a_run_goes_on_and_is_judged(tmp_path):
     given = model()

@@ -14,7 +14,6 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
-from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 N, D = 40, 4
@@ -208,8 +207,15 @@ def random_point(model, rng):
 
 
 @pytest.mark.parametrize("likelihood", ["pseudo", pmrf.Pseudo(weight=1)], ids=["1/2", "1"])
-@pytest.mark.parametrize(
-    "name", [slow(one) if one in ("nominal", "mixed") else one for one in (EDGES | GROUPS)]
+@pytest.mark.parametrize("name", EDGES | GROUPS)
+@pytest.mark.ordinary(
+    "ising-1/2",
+    "ising-1",
+    "missing_cells-1/2",
+    "ordinal-1/2",
+    "two_fields-1/2",
+    "diary-1/2",
+    "grouped_ising-1/2",
 )
 def test_steps_have_the_density_of_the_model(name, likelihood, rng):
     with pm.Model() as model:

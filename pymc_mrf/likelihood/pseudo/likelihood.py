@@ -64,6 +64,7 @@ class Pseudo(Likelihood):
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
     edges: ClassVar[Any] = PseudoEdges
     groups: ClassVar[Any] = PseudoLikelihood
+    example: ClassVar[str] = "weight=1"
     is_pseudo: ClassVar[bool] = True
     looks_at_couplings: ClassVar[bool] = True
 

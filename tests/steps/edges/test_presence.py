@@ -136,7 +136,7 @@ MODELS = {
     "Cauchy": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Cauchy.dist(0, 1)),
     "tabulated": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Gamma.dist(0.8, 1.0)),
 }
-QUICK = ("pseudo", "Gaussian, few rows", "blocks", "tabulated")
+QUICK = ("pseudo", "Gaussian, few rows", "blocks")
 
 
 def gaps_to_draws(logs, present):
@@ -178,6 +178,7 @@ def sampled(model, **options):
     )
 
 
+@pytest.mark.slow
 def test_a_random_prior_probability_is_averaged_over():
     idata = sampled(small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), draws=1500)
     logs = np.array(read_batches(idata.sample_stats["edge_gibbs_presence_w"].values, 6))

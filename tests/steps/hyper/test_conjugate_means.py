@@ -104,6 +104,7 @@ def test_the_full_conditional_is_that_of_the_model(kind):
     assert gaps(found, *normal_density(model, other, name)).max() > Z
 
 
+@pytest.mark.slow
 def test_flat_means_cost_a_row():
     """Integrated out, they leave the likelihood of one row less, whose scatter is about the averages."""
     x, n_draws = 2 * measurements(4, 1), 5000

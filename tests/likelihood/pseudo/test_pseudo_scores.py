@@ -62,6 +62,7 @@ NAMES = [*FAMILIES, "arrows"]
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.ordinary("Boltzmann", "arrows")
 def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
     engine = engine_of(name, rng)
     view, prior, start = engine.view, prior_of(engine), np.zeros(len(engine.view.w))
@@ -91,6 +92,7 @@ def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.ordinary("Boltzmann")
 def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
     engine = engine_of(name, rng)
     view, (w, b) = engine.view, (np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b)))
