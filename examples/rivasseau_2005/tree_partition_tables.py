@@ -309,7 +309,8 @@ def main(argv: list[str] | None = None) -> None:
         f"Machine: {machine()}.\n"
     )
     write_fragment(text, arguments.output, "tree_partitions.md")
-    save_figure(draw_figure(12, rng), arguments.output, "tree_partition.png")
+    figure = draw_figure(12, np.random.default_rng(arguments.seed))
+    save_figure(figure, arguments.output, "tree_partition.png")
     print(f"Done in {time.perf_counter() - start:.0f} s")
 
 
