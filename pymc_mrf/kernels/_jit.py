@@ -71,7 +71,7 @@ class Announcement(event.Listener):
         long = time.perf_counter() - self._begin[0] > PATIENCE
         self._begin.pop()
         module = compilation.data["dispatcher"].py_func.__module__ or ""  # None in PyTensor's functions
-        own = module.startswith("pymc_mrf.kernels.")
+        own = module.startswith(("pymc_mrf.kernels.", "pymc_mrf.papers.kernels."))
         if own and long and not self._told and multiprocessing.parent_process() is None:
             self._told = True
             _LOG.info(
