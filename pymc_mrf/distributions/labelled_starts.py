@@ -7,6 +7,7 @@ them. Where a variable of the model is of this package they have to be those of 
 import inspect
 from typing import Any
 
+import pandas as pd
 import pymc as pm
 from pymc.initial_point import make_initial_point_fn
 from pytensor.graph.rewriting.basic import GraphRewriter
@@ -57,7 +58,9 @@ def check_start(model: pm.Model, name: str, start: Any) -> None:
             )
         if own is not None:
             try:
-                check_labels(start, list(own), f"initvals: {name}", str(dims[axis]), axis)
+                # as those of a series are: dates of numpy have other texts than those of pandas
+                own = pd.Index(own, tupleize_cols=False).tolist()
+                check_labels(start, own, f"initvals: {name}", str(dims[axis]), axis)
             except ValueError as error:
                 raise StrangeLabelsError(str(error)) from error
 

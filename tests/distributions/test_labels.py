@@ -274,3 +274,17 @@ def test_starts_of_models_without_anything_of_this_package_are_left_to_pymc():
     start = pd.Series([1.0, 2.0], index=["b", "a"])
     found = make_initial_point_fn(model=model, overrides={"w": start})(1)["w"]
     np.testing.assert_array_equal(found, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_dates_of_starts_are_those_of_the_model_whatever_their_type(unit):
+    days = pd.date_range("2020-01-01", periods=4).as_unit(unit)
+    start = pd.Series(np.arange(4.0), days)
+    for labels in (days, list(days), days.to_numpy()):
+        with pm.Model(coords={"day": labels}) as model:
+            pm.Normal("trend", 0, 1, dims="day")
+            pmrf.BoltzmannMachine("x", 0.1, graph=GRAPH, likelihood="pseudo")
+        found = make_initial_point_fn(model=model, overrides={"trend": start})(1)["trend"]
+        np.testing.assert_array_equal(found, start.to_numpy())
+        with pytest.raises(ValueError, match=r"initvals: trend: its labels .* in another order"):
+            make_initial_point_fn(model=model, overrides={"trend": start[::-1]})

@@ -133,8 +133,8 @@ class PseudoOfLinks(Pseudo):
 
     def of_edges(self, blocks: Sequence[Any]) -> dict[str, Any]:
         """Return the weight, and what neighbours are expected to be."""
-        expected = [] if self.expected is None else [one.expected for one in blocks]
-        return super().of_edges(blocks) | {"expected": expected}
+        expected = [one.expected for one in blocks]
+        return super().of_edges(blocks) | {"expected": expected if any(expected) else []}
 
     def of_groups(self) -> dict[str, Any]:
         """Return the weight, and what neighbours are expected to be."""

@@ -213,7 +213,8 @@ class PseudoEdges(EdgeEngine):
         x = super().coordinates(active, prior)
         (u, v), d = self.view.field.edges[active].T, len(self._norms)
         squares = self.view.w[active] ** 2 / x.inverse_mass[: len(active)]
-        if self._panels:  # of many edges those that come and go say nothing of how far weights go
+        # of many edges those that come and go say nothing of how far weights go; of blocks nothing is learnt
+        if self._rates.n_sweeps[1]:
             squares *= self._rates.share[active] > LASTING
         of_second = np.where(self._columns.is_arrow[self.view.field.pair[active]], 0.0, squares)
         self._norms = np.sqrt(np.bincount(u, squares, d) + np.bincount(v, of_second, d))

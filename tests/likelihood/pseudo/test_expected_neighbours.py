@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.likelihood.conditional.likelihood import PseudoOfLinks
 from pymc_mrf.likelihood.pseudo.conditional_weights import rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 
@@ -86,3 +87,13 @@ def test_data_are_those_without_missing_cells():
         pmrf.KineticMRF("x", np.zeros(4), 0.0, graph=GRAPH, observed=x)
     expected = field_node(model["x_unobserved"]).op.likelihood.expected
     assert len(expected.windows) == 9  # of 11: that row, and the next one
+
+
+def test_blocks_without_expected_neighbours_may_come_first():
+    """Fields of one vector, the first of which has no node with both arrows and links."""
+    expected = ExpectedNeighbours(np.zeros((4, 6), dtype=np.int8), GRAPH, BOLTZMANN)
+    blocks = [PseudoOfLinks(), PseudoOfLinks(expected=expected)]
+    for first in (blocks, blocks[::-1]):
+        found = first[0].of_edges(first)["expected"]
+        assert found == [one.expected for one in first]
+    assert blocks[0].of_edges(blocks[:1])["expected"] == []

@@ -157,6 +157,21 @@ def test_what_is_rare(rng):
     assert not engine._rates.rare().any()
 
 
+@pytest.mark.usefixtures("few_edges")
+def test_joint_moves_of_engines_that_learn_no_rates_are_stretched(rng):
+    """Norms of weights leave out edges that come and go, where a sweep has told which do."""
+    engine = many_edges(rng)
+    prior = EdgePrior(np.zeros(len(engine.view.w)), normal(1.0), normals(40, 2.0))
+    w = np.zeros(len(engine.view.w))
+    w[3] = 1.0
+    engine.go_to(w, np.zeros(40))
+    engine.coordinates(np.array([3]), prior)
+    assert np.count_nonzero(engine._norms) == 2  # as around it `BlockEdges` sweeps
+    engine._rates.begin_sweep()
+    engine.coordinates(np.array([3]), prior)
+    assert not engine._norms.any()
+
+
 def test_fields_of_few_candidates_have_no_rates(rng):
     engine = many_edges(rng)
     assert engine.get_state() == () and not len(engine._rates.share)
