@@ -5,7 +5,7 @@ of all edges between some nodes, the *panel*, and others are a product of matric
 before the edges of the panel are visited. An edge that changes changes the residuals of its ends alone, and
 no score by more than the distance that they have moved times the norm of the column that they are multiplied
 by (Cauchy and Schwarz). The bound so found is wide enough for rounding, so that what it settles would be
-settled by a pass over the rows as well: the draws are the same.
+settled by a pass over the rows as well.
 """
 
 from typing import NamedTuple
