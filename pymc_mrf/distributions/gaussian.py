@@ -141,5 +141,5 @@ class GaussianMRF(ContinuousField):
         check_diagonal(diagonal)
         centre = node_parameter(mean, GAUSSIAN, graph, "mean")
         op = GaussianFieldRV(graph, positive_scale(scale, graph.nodes), starts_anywhere(edge))
-        op = op.under(likelihood_of(None, DeclaredField(op, [edge, node, centre])))
+        op = op.under(likelihood_of("auto", DeclaredField(op, [edge, node, centre])))
         return super().dist([edge, node, centre], op=op, **kwargs)

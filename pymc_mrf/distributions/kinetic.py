@@ -241,7 +241,7 @@ class KineticMRF(DiscreteField):
         scores=None,
         rows=None,
         windows=None,
-        likelihood=None,
+        likelihood="auto",
         n_sweeps=DRAW_SWEEPS,
         **kwargs,
     ):
@@ -258,7 +258,7 @@ class KineticMRF(DiscreteField):
             node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
         )
         n_axes = edge.type.ndim, node.type.ndim
-        if likelihood not in (None, "auto") and not graph.n_links:
+        if likelihood != "auto" and not graph.n_links:
             raise ValueError(
                 f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
             )

@@ -246,7 +246,7 @@ def registered(kind: str | None = None) -> list[type[Likelihood]]:
 
 
 def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
-    """Return the likelihood of a field that is declared, by what users gave: a name, options, or nothing.
+    """Return the likelihood of a field that is declared, by what users gave: a name, "auto", or options.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
     if isinstance(given, type) and issubclass(given, Likelihood):
         name = f"pymc_mrf.{given.__name__}"
         raise TypeError(f"likelihood={name} is a class: call it, likelihood={name}({given.example})")
-    if given is None or given == "auto":
+    if isinstance(given, str) and given == "auto":
         return next(found for entry in entries if (found := entry.kind.unasked(field)) is not None)
     options: dict[str, Any] = {}
     if isinstance(given, Likelihood):
