@@ -35,7 +35,10 @@ def public_names(
         elif name in public:
             value = import_module(f"{package}.{name}")
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            paths = [f"{package}.{module}" for module in modules.split() if name[0] != "_"]
+            places = [path for path in paths if name in getattr(import_module(path), "__all__", ())]
+            where = f"; it is {places[0]}.{name}" if places else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{where}")
         setattr(sys.modules[package], name, value)
         return value
 

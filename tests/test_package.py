@@ -85,6 +85,11 @@ def test_public_names_exist_and_are_documented(path):
         module.nothing  # noqa: B018
 
 
+def test_a_name_for_experts_is_told_where_it_is():
+    with pytest.raises(AttributeError, match=r"'EdgeGibbs'; it is pymc_mrf\.steps\.EdgeGibbs"):
+        pmrf.EdgeGibbs  # noqa: B018
+
+
 def test_a_thing_has_one_public_name():
     of = {}
     for path, value in NAMES.items():
