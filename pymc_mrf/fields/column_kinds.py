@@ -318,9 +318,11 @@ class ColumnKinds:
             known = set(map(str, table.names))
             absent = [label for label in self.names if str(label) not in known]
             if 0 < len(absent) < d:
+                is_mixed = 0 < self.kinds.count("continuous") < d  # of which rows must be complete
+                unknown = "" if is_mixed else ", with missing values where they are not known"
                 raise ValueError(
                     f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add "
-                    "them, with missing values where they are not known"
+                    f"them{unknown}"
                 )
         answers = self.read(data, name, is_first=False)
         if answers is not None:

@@ -82,7 +82,7 @@ def test_rows_of_other_codes_are_refused_by_name():
         (frame(STATES + 2), r"column 'a' has the answer 6"),
         (
             frame(STATES + 1)[["a", "b"]],
-            "data lacks 'c', columns of the table that the field was made of: add them",
+            "data lacks 'c', columns of the table that the field was made of: add them, with missing values",
         ),
         (TABLES["ordered"](), "column 'a' has the answer 'never'"),
     ):

@@ -238,3 +238,9 @@ def test_a_state_beyond_the_kinds_tells_how_to_say_so():
     message = r"pymc_mrf.column_kinds\(..., n_states=\{'items': ...\}\)"
     with pm.Model(), pytest.raises(ValueError, match=message):
         pmrf.MixedMRF("x", 0.0, 0.0, 1.0, graph=graph, kinds=kinds, observed=other)
+
+
+def test_mixed_rows_are_not_advised_to_be_incomplete():
+    kinds = pmrf.fields.ColumnKinds(("a", "b"), ("ordinal", "continuous"), (2, 0))
+    with pytest.raises(ValueError, match=r"rows lacks 'b', columns of the table .*: add them$"):
+        kinds.read_rows(pd.DataFrame({"a": [0, 1]}), "rows")
