@@ -147,7 +147,7 @@ def test_the_step_is_chosen_and_refuses_other_fields():
         assert {step: {v.name for v in rvs} for step, rvs in chosen.items()} == {
             SeriesGibbs: {"x_unobserved"}
         }
-        with pytest.raises(TypeError, match=r"one in time: use pymc_mrf\.SeriesGibbs"):
+        with pytest.raises(TypeError, match=r"leave the choice of the step to pm\.sample"):
             TreeGibbs([model["x_unobserved"]])
         with pytest.raises(ValueError, match="n_sweeps"):
             SeriesGibbs([model["x_unobserved"]], n_sweeps=0)
