@@ -30,14 +30,10 @@ class CheckStarts(GraphRewriter):
             frame = frame.f_back
         if frame is None:
             return
-        model, given = frame.f_locals["model"], frame.f_locals["overrides"] or {}
-        if any(type(rv.owner.op).__module__.startswith("pymc_mrf.") for rv in model.basic_RVs):
-            declared = {rv.name: start for rv, start in model.rvs_to_initial_values.items()}
-            for key, start in {
-                **declared,
-                **{getattr(k, "name", k): v for k, v in given.items()},
-            }.items():
-                check_start(model, key, start)
+        model, given = frame.f_locals["model"], frame.f_locals["overrides"]
+        if given and any(type(rv.owner.op).__module__.startswith("pymc_mrf.") for rv in model.basic_RVs):
+            for key, start in given.items():
+                check_start(model, getattr(key, "name", key), start)
 
 
 def check_start(model: pm.Model, name: str, start: Any) -> None:
