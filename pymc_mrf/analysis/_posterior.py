@@ -211,10 +211,7 @@ def refuse_blocks(values: xr.DataArray, model: Any = None) -> None:
 
 
 def _has_blocks_in(model: Any, values: xr.DataArray) -> bool:
-    """Whether these are the entries of a `SpikeAndSlab` of the model whose edges have several.
-
-    Strengths of its edges, under its name, have one for each.
-    """
+    """Whether these are the entries of a `SpikeAndSlab` of the model whose edges have several."""
     import pymc as pm
 
     from pymc_mrf.distributions.spike_and_slab import has_large_blocks
@@ -222,7 +219,14 @@ def _has_blocks_in(model: Any, values: xr.DataArray) -> bool:
     if model is None:
         model = pm.Model.get_context(error_if_none=False)
     rv = model.named_vars.get(values.name) if isinstance(model, pm.Model) else None
-    return rv is not None and has_large_blocks(rv) and len(rv.owner.op.blocks) != values.shape[-1]
+    return has_large_blocks(rv) and not are_strengths(rv, values)
+
+
+def are_strengths(rv: Any, values: xr.DataArray) -> bool:
+    """Whether draws under the name of a `SpikeAndSlab` have one number for each of its blocks of several."""
+    from pymc_mrf.distributions.spike_and_slab import has_large_blocks
+
+    return has_large_blocks(rv) and len(rv.owner.op.blocks) == values.shape[-1]
 
 
 def _has_blocks(values: xr.DataArray) -> bool:

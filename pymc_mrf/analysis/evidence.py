@@ -368,10 +368,7 @@ def _prior_of_clusterings(model: Any, var_name: str, labels: np.ndarray) -> np.n
 
 def _edges_of_prior(rv: Any, model: Any) -> np.ndarray:
     """Whether edges (n, r) are there in draws from the prior; those of measurements within the cone."""
-    blocks = rv.owner.op.blocks
-    of_edges = (
-        np.cumsum(blocks) - 1 if blocks else slice(None)
-    )  # all entries of an edge are zero, or none
+    of_edges = rv.owner.op.heads
     if not is_cut(rv, model):
         return _prior_draws(rv, model)[:, of_edges] != 0.0
     prior = cone_prior(model, rv)

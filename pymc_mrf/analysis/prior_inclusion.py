@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import check_model, errors_of_means
+from pymc_mrf.analysis._posterior import are_strengths, check_model, errors_of_means
 from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.checks import warn_user
 
@@ -75,14 +75,8 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
 def _of_draws(found: np.ndarray, model: Any, values: xr.DataArray) -> np.ndarray:
     """Reduce probabilities (n,) of all entries to those of the edges, if draws have one number for each."""
     if are_strengths(model[values.name], values):
-        return found[np.cumsum(model[values.name].owner.op.blocks) - 1]
+        return found[model[values.name].owner.op.heads]
     return found
-
-
-def are_strengths(rv: Any, values: xr.DataArray) -> bool:
-    """Whether draws of a `SpikeAndSlab` have one number for each of its blocks of several entries."""
-    n_blocks = len(rv.owner.op.blocks or ())
-    return rv.owner.op.n != n_blocks == values.shape[-1]
 
 
 def spike_and_slab(model: Any, values: xr.DataArray, remedy: str, *, strengths: bool = False) -> Any:
