@@ -100,8 +100,6 @@ class Likelihood:
         Of each full conditional, if it is a product of them.
     example : str
         Options, as users give them.
-    reference : Reference or None
-        Its sample, if it has one with options.
     """
 
     name: ClassVar[str] = "any"
@@ -122,7 +120,6 @@ class Likelihood:
     serves_blocks: ClassVar[bool] = True
     weight: ClassVar[float] = 1.0
     example: ClassVar[str] = ""
-    reference: ClassVar[Any] = None
 
     @classmethod
     def serves(cls, field: DeclaredField) -> bool:
@@ -184,12 +181,10 @@ class Likelihood:
         """Options of the engine of groups."""
         return {}
 
-    def against_chain(
-        self, name: str, field: str, record: Any, references: list, engine: Any
-    ) -> list[str]:
-        """Say what a `SampleRecord` of a chain of `EdgeGibbs` speaks against it, each with its remedy.
+    def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
+        """Say what a `SampleRecord` of a chain speaks against it, each with its remedy.
 
-        `name` is that of the edges, `field` that of the field; `references` are those of all fields.
+        `name` is that of the edges, `fields` are of `ObservedField`, with likelihoods as this one.
         """
         return []
 
@@ -261,12 +256,11 @@ def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
         raise TypeError(f"likelihood={name} is a class: call it, likelihood={name}({given.example})")
     if isinstance(given, str) and given == "auto":
         return next(found for entry in entries if (found := entry.kind.unasked(field)) is not None)
-    options: dict[str, Any] = {}
     if isinstance(given, Likelihood):
-        takes = [entry for entry in entries if issubclass(entry.kind, type(given))]
+        takes = [entry.kind for entry in entries if issubclass(entry.kind, type(given))]
         if takes:
-            options = {own.name: getattr(given, own.name) for own in fields(given)}
-            return takes[0].kind(**options).prepare(field)
+            options: dict[str, Any] = {own.name: getattr(given, own.name) for own in fields(given)}
+            return takes[0](**options).prepare(field)
     check_option(given, "likelihood", ("auto", *(entry.name for entry in entries if entry.name)))
     [kind] = [entry.kind for entry in entries if entry.name == given]
     return kind().prepare(field)

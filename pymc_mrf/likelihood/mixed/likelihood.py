@@ -114,11 +114,9 @@ class MonteCarloOfMixed(Likelihood):
         assert self.sample is not None
         return {"states": self.sample.listed}
 
-    def against_chain(
-        self, name: str, field: str, record: Any, references: list, engine: Any
-    ) -> list[str]:
+    def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
         """Whether the sample was too small, or far from the draws."""
-        return poor_sample(field, record, references)
+        return poor_sample(fields[0].name, record, [])
 
 
 class PseudoOfMixed(Pseudo):

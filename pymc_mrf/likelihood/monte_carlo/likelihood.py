@@ -214,11 +214,10 @@ class MonteCarlo(Likelihood):
         """Return the sample."""
         return {"reference": self.reference}
 
-    def against_chain(
-        self, name: str, field: str, record: Any, references: list, engine: Any
-    ) -> list[str]:
+    def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
         """Whether the sample was too small, or far from the draws."""
-        return poor_sample(field, record, references)
+        references = [field.likelihood.reference for field in fields for _ in field.blocks]
+        return poor_sample(fields[0].name, record, references)
 
     def findings(self, rv: Any, node: Any, draws: Any) -> list:
         """Whether the sample covers the posterior."""

@@ -111,11 +111,9 @@ class Particles(Likelihood):
         """Nothing, with an undefined gradient."""
         return IntractableLogPartition()(*parameters)
 
-    def against_chain(
-        self, name: str, field: str, record: Any, references: list, engine: Any
-    ) -> list[str]:
+    def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
         """Whether there were too few particles."""
-        return too_few_particles(name, record.noise, engine.n_particles)
+        return too_few_particles(name, record.noise, n_particles)
 
 
 def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:

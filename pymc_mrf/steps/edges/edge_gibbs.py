@@ -415,11 +415,8 @@ class EdgeGibbs(EdgeStep):
     def _warn_at_end(self) -> list[str]:
         messages, fields = never_changed(self._name, self.count), self._fields
         if self.record.squares:
-            likelihood, engine = self._target.likelihood, self._engine
-            found = [field.likelihood.reference for field in fields for _ in field.blocks]
-            references = [reference for reference in found if reference is not None]
-            messages += likelihood.against_chain(
-                self._name, fields[0].name, self.record, references, engine
+            messages += self._target.likelihood.against_chain(
+                self._name, fields, self.record, self._engine.n_particles
             )
         if self.of_pseudo.weights:
             instead = in_place_of_pseudo(self._possible(is_no_pseudo))

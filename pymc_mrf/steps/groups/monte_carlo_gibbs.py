@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.distributions.likelihood import OF_SAMPLE
-from pymc_mrf.likelihood.monte_carlo.checks import poor_sample
 from pymc_mrf.likelihood.monte_carlo.likelihood import MonteCarlo
 from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistics
@@ -71,6 +70,5 @@ class MonteCarloGibbs(EngineGibbs):
     def _warn_at_end(self) -> list[str]:
         messages = super()._warn_at_end()
         if self.record.squares:
-            references = [field.likelihood.reference for field in self._fields for _ in field.blocks]
-            messages += poor_sample(self._fields[0].name, self.record, references)
+            messages += self._fields[0].likelihood.against_chain(self._name, self._fields, self.record)
         return messages
