@@ -51,3 +51,28 @@ def random_scopes(rng, d, n_factors, largest):
         tuple(rng.choice(d, rng.integers(1, largest + 1), replace=False).tolist())
         for _ in range(n_factors)
     ]
+
+
+def scopes_of_many_sizes(rng):
+    """Yield numbers of variables, each with the scopes of a random factor graph of them."""
+    for d in (1, 2, 5, 12, 40):
+        for n_factors in (0, 1, d // 2, d, 3 * d):
+            for largest in (1, 2, min(d, 5)):
+                yield d, random_scopes(rng, d, n_factors, min(d, largest))
+
+
+def assert_way_out_stays_open(growth, figure):
+    """Grow a tree in "5.7" or "5.8" of the thesis by a class of `TreeGrowth`, with and without backtracking.
+
+    Vertices 1 to 6 of the figure surround 7, which leads out over 8 (in fig. 5.8 over 10, then 8), as does 9;
+    without what is beyond 8 (here a triangle), 8 would be trapped as well.
+    """
+    graph = nx.path_graph(6)
+    way_out = [(6, 7)] if figure == "5.7" else [(6, 9), (9, 7)]
+    graph.add_edges_from([(6, 2), (6, 3), (6, 4), *way_out, (7, 5), (8, 0), (8, 1), (8, 7)])
+    graph.add_edges_from([(7, 10), (10, 11), (11, 12), (12, 10)])
+    graph.add_node(9)
+    for backtrack in (True, False):
+        tree = growth(neighbours(graph), range(13), order="random", backtrack=backtrack).grow(0)
+        assert tree[:6] == [0, 1, 2, 3, 4, 5]
+        assert (7 in tree) != backtrack
