@@ -161,16 +161,11 @@ def when_of_rows(table: Table, used: Sequence = ()) -> str:
 
 def _is_in_time(values: Sequence, *, only_dates: bool) -> bool:
     """Whether dates, or numbers, increase from row to row in runs."""
-    if len(values) < LEAST_RUN or not all(_is_date(v) or isinstance(v, Number) for v in values[:1]):
-        return False
-    if only_dates and not _is_date(values[0]):
+    times = (date, np.datetime64) if only_dates else (date, np.datetime64, Number)
+    if len(values) < LEAST_RUN or not all(isinstance(value, times) for value in values):
         return False
     increases = sum(bool(b > a) for a, b in pairwise(values))
     return len(values) >= LEAST_RUN * (len(values) - increases)
-
-
-def _is_date(value: Any) -> bool:
-    return isinstance(value, date | np.datetime64)
 
 
 def read_kinds(

@@ -331,6 +331,7 @@ def test_a_diary_is_told_of_arrows(told, when):
         lambda table: table.assign(at=DAYS[[0, 0, 1, 1, 2, 2]]),
         lambda table: table.assign(day=[0, 1, 0, 2, 1, 0]),
         lambda table: table.assign(index=range(6)),
+        lambda table: table.assign(at=[*DAYS.date[:5], "later"]),
     ],
 )
 def test_other_tables_are_not_told_of_arrows(told):
