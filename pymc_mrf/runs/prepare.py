@@ -144,10 +144,10 @@ def prepare(
         chosen = [rv for name, rv in named.items() if name in var_names]
         variables = model.replace_rvs_by_values(chosen)
     many = with_many_edges(model)
+    if all(value.name in many for value in variables):
+        many = ()  # PyMC does not count the draws of no variable
     plain = [value for value in variables if value.name not in many]
-    # PyMC does not count the draws of no variable
-    plain, packed = (plain, many) if plain else (variables, ())
-    packed = tuple(value.name for value in variables if value.name in packed)
+    packed = tuple(value.name for value in variables if value.name in many)
     trace = NDArray(model=model, vars=plain, test_point=starts[0])
     tune = get_default_tune_steps(made, tune)
     return PreparedRun(

@@ -283,7 +283,10 @@ def follow_in_rows(view, e, old, new):
 
 @questions.add_slopes.register(PseudoEdges)
 def add_slopes_by_rows(view, active, slope):
-    """Log of the product of full conditionals and its slopes, from the local fields."""
+    """Log of the product of full conditionals and its slopes, from the local fields.
+
+    But for what the rows alone say, as of expected neighbours.
+    """
     catch_up(view)
     field, data, now = view.field, view.data, view.now
     k, value = active.shape[0], 0.0

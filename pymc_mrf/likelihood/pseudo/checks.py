@@ -140,9 +140,7 @@ def overstated(node: Any, draws: Any) -> list[Finding]:
 
 
 def _overstated(rv: Any, weight: float, draws: Any) -> list[Finding]:
-    inclusion = (draws.of(rv.name)[..., rv.owner.op.heads] != 0).mean(
-        axis=(0, 1)
-    )  # of blocks, or of all entries
+    inclusion = (draws.of(rv.name)[..., rv.owner.op.heads] != 0).mean(axis=(0, 1))
     p = rv.owner.op.shape_and_arguments(rv.owner.inputs)[1]
     log_odds = np.mean([logit(value) for value in draws.at_some(p)], axis=0)
     n_found, claimed, expected = false_edges(inclusion, log_odds, weight)
