@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks import questionnaires
+from benchmarks import questionnaires
 
 pytestmark = pytest.mark.benchmark
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks import first_run
+from benchmarks import first_run
 
 pytestmark = pytest.mark.benchmark
 
