@@ -20,7 +20,7 @@ from pymc_mrf.kernels.views.pseudo_scores import Scores
 from pymc_mrf.kernels.views.pseudo_terms import catch_up
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.draw_cost import BY_ROW, sweeps_in_a_draw
+from pymc_mrf.likelihood.draw_cost import row_operations, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
@@ -97,7 +97,7 @@ class PseudoEdges(EdgeEngine):
             x, self._columns, field, data, n_biases, self._weights, expected, has_scores
         )
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
-        self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
+        self.n_repeats = sweeps_in_a_draw(r, row_operations(n_rows, K))
         self._rates = VisitRates.of_edges(r if has_scores else 0)
         self._rare: np.ndarray | None = None  # not known
         self._norms = np.zeros(d)
