@@ -75,8 +75,8 @@ class FieldDraws:
         group: str,
         covariates: Any,
     ) -> None:
+        from pymc_mrf.distributions.field_record import record_of
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
-        from pymc_mrf.distributions.table_record import record_of
 
         whole_number(max_draws, "max_draws", 1)
         self.op, self._idata, self._name = node.op, idata, var_name
@@ -120,7 +120,7 @@ class FieldDraws:
 
     def rows(self, data: Any) -> PredictedRows:
         """Rows to predict, read as the table of the model was; by default those of the model."""
-        from pymc_mrf.distributions.table_record import record_of_states
+        from pymc_mrf.distributions.field_record import record_of_states
 
         record, labels = self.record, None
         if data is None:

@@ -74,7 +74,7 @@ def forecast(
 
     >>> (pymc_mrf.forecast(idata, model, 7) == "often").mean(("chain", "draw"))
     """
-    from pymc_mrf.distributions.table_record import record_of
+    from pymc_mrf.distributions.field_record import record_of
 
     check_tree(idata, "idata")
     check_model(model)

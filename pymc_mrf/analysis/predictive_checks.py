@@ -238,7 +238,7 @@ def run_lengths(
     --------
     plot_ppc_runs : The picture.
     """
-    from pymc_mrf.distributions.table_record import labels_of_states
+    from pymc_mrf.distributions.field_record import labels_of_states
 
     values = field_rows(idata, var_name, group)
     op = _field_in_time(model, var_name, values.sizes["obs"])

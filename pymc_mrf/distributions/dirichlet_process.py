@@ -22,9 +22,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
 from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
-from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.scalar import ScalarDistribution
+from pymc_mrf.distributions.scalar import EntriesPrior, EntriesRV, ScalarDistribution
 
 IMMOVABLE = (
     "the density of a DirichletProcess has no gradient in its values, so that NUTS and pm.fit cannot "

@@ -22,10 +22,9 @@ from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, UndirectedFieldRV
 from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.fields.two_starts import factor_starts_meet
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_cheap
-from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_search import CHANGES, make_possible
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.trees.factor_tree_sampling import factor_tree_sweeps
 

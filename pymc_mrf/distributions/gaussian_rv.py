@@ -23,7 +23,7 @@ from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
-from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
+from pymc_mrf.graph.elimination import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
 from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes

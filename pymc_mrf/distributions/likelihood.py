@@ -14,8 +14,7 @@ import pymc as pm
 
 from pymc_mrf.checks import check_option
 from pymc_mrf.distributions.arguments import NO_DATA, GivenData
-from pymc_mrf.distributions.elementwise_terms import probability_or_nan
-from pymc_mrf.distributions.findings import NOTE
+from pymc_mrf.distributions.foreign_routes import probability_or_nan
 
 EXACT = "exact"
 OF_SAMPLE = "exact under the Monte Carlo likelihood"
@@ -24,6 +23,8 @@ OF_PSEUDO = "exact under the pseudo-likelihood"
 """How draws by the engines of a likelihood are related to the posterior, the nearest first."""
 
 NEAREST_FIRST = EXACT, OF_SAMPLE, APPROXIMATE, OF_PSEUDO
+
+AGAINST, NOTE, FOR = "against", "note", "for"
 
 
 class DeclaredField(NamedTuple):
@@ -275,3 +276,28 @@ def possible(
     left = [kind for kind in known if kind.is_recommended and among(kind)]
     left = [kind for kind in left if kind.serves(field._replace(model=model))]
     return sorted(left, key=lambda kind: NEAREST_FIRST.index(kind.invariant))
+
+
+class Finding(NamedTuple):
+    """One finding.
+
+    Attributes
+    ----------
+    level : {"against", "note", "for"}
+    subject : str
+        A variable or a step.
+    value : float or None
+        The number that it rests on.
+    text : str
+    remedy : str
+        Empty if none is needed.
+    """
+
+    level: str
+    subject: str
+    value: float | None
+    text: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.text}" + (f". Remedy: {self.remedy}" if self.remedy else "")

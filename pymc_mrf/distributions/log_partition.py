@@ -11,8 +11,7 @@ from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.clamped_field import clamped_log_partitions

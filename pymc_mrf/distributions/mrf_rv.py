@@ -27,9 +27,9 @@ from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.symbolic_tables import at_states, shared_by_rows
-from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -9,9 +9,9 @@ from pymc.logprob.transforms import Transform
 
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.nominal import NominalMRF
+from pymc_mrf.distributions.multistate import NominalMRF
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
-from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.families import one_or_each
 from pymc_mrf.fields.table_columns import Table
 from pymc_mrf.graph.structure import PairwiseGraph
 

@@ -11,6 +11,7 @@ from pymc_mrf.checks import check_option, warn_user
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
 from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
 from pymc_mrf.distributions.mrf import BoltzmannMachine
+from pymc_mrf.distributions.multistate import OrdinalMRF
 from pymc_mrf.distributions.network_columns import (
     TableRows,
     declare_measured,
@@ -19,11 +20,10 @@ from pymc_mrf.distributions.network_columns import (
     keep_units,
     read_rows,
 )
-from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import find_columns, when_of_rows
-from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.families import one_or_each
 from pymc_mrf.fields.table_columns import Table, as_numbered_table, as_table, check_row_labels
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords

@@ -25,10 +25,9 @@ from pytensor.graph import Op, Variable
 from pymc_mrf.checks import is_integer
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
-from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV, check_entry_labels
+from pymc_mrf.distributions.field_parameters import axes_of_variable
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.named_axes import axes_of_variable
-from pymc_mrf.distributions.scalar import ScalarDistribution
+from pymc_mrf.distributions.scalar import EntriesPrior, EntriesRV, ScalarDistribution, check_entry_labels
 
 IMMOVABLE = (
     "the density of a SpikeAndSlab has no gradient in its values, so that NUTS and pm.fit cannot move "

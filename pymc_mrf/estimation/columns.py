@@ -7,8 +7,7 @@ import numpy as np
 
 from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.missing_codes import missing_code
-from pymc_mrf.fields.table_columns import Table, as_table, number_of
+from pymc_mrf.fields.table_columns import Table, as_table, missing_code, number_of
 from pymc_mrf.fields.tables import positions, read_answers
 
 if TYPE_CHECKING:

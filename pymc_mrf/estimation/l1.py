@@ -19,9 +19,9 @@ import numpy as np
 
 from pymc_mrf.checks import check_option, is_number, number, warn_user, whole_number
 from pymc_mrf.estimation.columns import read_states
-from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.l1_descent import Regressions, descend
 

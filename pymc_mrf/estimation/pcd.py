@@ -11,7 +11,7 @@ from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.simulation.pcd import tied_statistics
+from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
 
 # Beyond this many parameters only the variances of the statistics are used
 FULL_COVARIANCE = 1000

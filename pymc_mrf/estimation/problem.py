@@ -9,9 +9,9 @@ import numpy as np
 
 from pymc_mrf.checks import check_labels, first_cell
 from pymc_mrf.estimation.columns import read_states
-from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.tables import DistinctRows, distinct_rows
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, log_pseudo_likelihood
 from pymc_mrf.kernels.simulation.gibbs import edge_statistics

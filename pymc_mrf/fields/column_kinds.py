@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated, warn_user
-from pymc_mrf.fields.dependence import dependent_columns
+from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.family import Family, contrasts
-from pymc_mrf.fields.gaussian import check_measurements, measurements
-from pymc_mrf.fields.missing_codes import MEASURED_SO, NOT_MEASURED, Ends, ends_of, missing_code
-from pymc_mrf.fields.state_numbers import states_of
+from pymc_mrf.fields.gaussian import check_measurements, dependent_columns, measurements
 from pymc_mrf.fields.table_columns import (
+    MEASURED_SO,
+    NOT_MEASURED,
     Answers,
     Column,
+    Ends,
     as_numbered_table,
     as_table,
     column_numbers,
+    ends_of,
+    missing_code,
     number_of,
     read_places,
 )

@@ -10,14 +10,17 @@ import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
 from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
+from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.gaussian import why_no_measurement
-from pymc_mrf.fields.missing_codes import NO_ANSWER, NOT_MEASURED, ends_of, missing_code
-from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
+    NO_ANSWER,
+    NOT_MEASURED,
     Column,
     Table,
     as_numbered_table,
     check_names,
+    ends_of,
+    missing_code,
     number_of,
 )
 

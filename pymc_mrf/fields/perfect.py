@@ -1,8 +1,8 @@
 """Perfect sampling of binary pairwise fields whose couplings can be made attractive.
 
 Exact independent draws by monotone coupling from the past (Propp & Wilson, 1996), after couplings
-have been made attractive by `pymc_mrf.fields.attraction`. Fields of more than two states, and couplings that
-no exchange of states makes attractive, are not implemented.
+have been made attractive by `attractive_form`. Fields of more than two states, and couplings that no exchange
+of states makes attractive, are not implemented.
 """
 
 from typing import Any
@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import first_cell, numeric_array, random_generator, whole_number
-from pymc_mrf.fields.attraction import FrustrationError, attractive_form
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.pairwise_tables import PairwiseTables
+from pymc_mrf.fields.pairwise_tables import FrustrationError, PairwiseTables, attractive_form
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.simulation import coupling_from_the_past as kernel
 

@@ -1,4 +1,4 @@
-"""Tables of answers: the columns of nodes, by their names, and how many states they have."""
+"""Tables of answers: the columns of nodes, by their names, how many states they have, rows that are equal."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, repeated, sequence
-from pymc_mrf.fields.missing_codes import NO_ANSWER, missing_code
 from pymc_mrf.fields.table_columns import (
+    NO_ANSWER,
     Answers,
     Column,
     Numbers,
@@ -16,11 +16,14 @@ from pymc_mrf.fields.table_columns import (
     as_table,
     check_names,
     column_numbers,
+    missing_code,
     n_categories,
     read_places,
 )
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import as_graph
+
+LARGEST_KEY = 2**62
 
 
 class Prepared(NamedTuple):
@@ -285,3 +288,44 @@ def _places(names: list, nodes: list) -> dict:
         by_text = {}
     found = {node: place.get(node, by_text.get(str(node))) for node in nodes}
     return {node: k for node, k in found.items() if k is not None}
+
+
+class DistinctRows(NamedTuple):
+    """Rows of a matrix (n, d), each once.
+
+    Attributes
+    ----------
+    rows : (m, d) array
+        In lexicographic order; of the type of the matrix.
+    counts : (m,) float array
+        How often each occurs.
+    where : (n,) int array
+        Which of them each row of the matrix is.
+    """
+
+    rows: np.ndarray
+    counts: np.ndarray
+    where: np.ndarray
+
+
+def distinct_rows(x: np.ndarray) -> DistinctRows:
+    """Count the rows of `x` (n, d), integers.
+
+    A row is one number whose digits are its entries, which is much faster than `numpy.unique` along an axis.
+    Where numbers would become too large, ranks take their place.
+    """
+    key, n_keys = np.zeros(len(x), dtype=np.int64), 1
+    for column in x.T.astype(np.int64):
+        low, base = int(column.min()), int(column.max()) - int(column.min()) + 1
+        if n_keys * base > LARGEST_KEY:
+            (key, n_keys), (column, base), low = _ranks(key), _ranks(column), 0
+        key = key * base + (column - low)
+        n_keys *= base
+    _, first, where, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return DistinctRows(x.take(first, axis=0), counts.astype(np.float64), where)
+
+
+def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Which of the different values each of them is, and how many these are."""
+    different, rank = np.unique(values, return_inverse=True)
+    return rank, len(different)

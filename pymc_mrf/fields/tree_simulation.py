@@ -6,14 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_mrf.checks import check_array_shape
-from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.forest_arrays import forest_arrays
+from pymc_mrf.graph.forest_arrays import factor_forest_arrays, forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.swendsen_wang import swendsen_wang_sweeps
 from pymc_mrf.kernels.trees import factor_tree_sampling, tree_marginals, tree_sampling
 from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
+
+_NO_SUMS = np.zeros((0, 0, 0)), np.zeros((0, 0))
 
 
 def in_turn(forests: list[Any], n_sweeps: int, rng: np.random.Generator) -> list[tuple[Any, int]]:
@@ -163,9 +164,6 @@ def sweep_trees_and_clusters(
             swendsen_wang_sweeps(x, edges, coupling, weights, 1, rng)
         else:
             sweep_potentials(x, potentials, forest, 1, rng)
-
-
-_NO_SUMS = np.zeros((0, 0, 0)), np.zeros((0, 0))
 
 
 class FactorTreeSimulator(ForestSimulator):

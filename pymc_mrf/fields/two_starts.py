@@ -17,11 +17,9 @@ import numpy as np
 
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import FactorLinks, factor_links, node_schedule
+from pymc_mrf.graph.factor_graph import FactorGraph, FactorLinks, factor_links, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.local_modes import decode
-from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_search import CHANGES, decode, make_possible
 
 LEAST_SWEEPS = 20
 """Fewer are judged as these: in fewer, chains that forget at once may not meet by chance."""

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import repeated, whole_number
-from pymc_mrf.graph.frozen import LabelledGraph
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import LabelledGraph, read_only
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, positions_of_pairs
 
 

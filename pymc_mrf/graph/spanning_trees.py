@@ -7,9 +7,9 @@ Cholesky factor, and are computed there alone.
 
 import numpy as np
 
-from pymc_mrf.graph.cholesky_pattern import little_fill_order
+from pymc_mrf.graph.elimination import little_fill_order
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
+from pymc_mrf.kernels.estimates.sparse_cholesky import selected_inverse
 from pymc_mrf.kernels.junction_trees.elimination import clique_contents
 
 MAX_ENTRIES = 5e7

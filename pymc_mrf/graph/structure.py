@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import sequence
-from pymc_mrf.graph.coloring import color_classes
-from pymc_mrf.graph.frozen import LabelledGraph
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import LabelledGraph, read_only
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -212,3 +210,30 @@ def _check_networkx(graph: Any) -> None:
             "from pairs of nodes use networkx.Graph(pairs), from an adjacency matrix "
             "networkx.from_numpy_array"
         )
+
+
+def color_classes(n_nodes: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Colour the nodes greedily, smallest-degree-last, so that no edge joins equal colours.
+
+    Parameters
+    ----------
+    n_nodes : int
+    edges : (r, 2) int array
+
+    Returns
+    -------
+    order : (n_nodes,) int64 array
+        Nodes sorted by colour, then by index.
+    color_ptr : (n_colors + 1,) int64 array
+        Class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    """
+    import networkx as nx
+
+    graph = nx.empty_graph(n_nodes)
+    graph.add_edges_from(edges.tolist())
+    coloring = nx.greedy_color(graph, strategy="smallest_last")
+    colors = np.array([coloring[i] for i in range(n_nodes)], dtype=np.int64)
+    order = np.argsort(colors, kind="stable").astype(np.int64)
+    color_ptr = np.zeros(colors.max() + 2, dtype=np.int64)
+    np.cumsum(np.bincount(colors), out=color_ptr[1:])
+    return order, color_ptr

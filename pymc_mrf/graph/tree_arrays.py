@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.graph.elimination import Clique
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import read_only
 from pymc_mrf.graph.tree_layout import Node, layout
 
 SHORT_RUN = 8

@@ -1,9 +1,10 @@
-"""Figures with one or several plots, and the options of their visuals."""
+"""Figures with one or several plots, the options of their visuals, and matrices as pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 # Okabe & Ito (2008), told apart with every colour vision
@@ -13,6 +14,10 @@ INTERVALS = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8}
 
 OF_COLLECTION = ("cols", "col_wrap", "figure_kwargs", "aes")  # what `PlotCollection.wrap` takes of users
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
+
+# orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
+DIVERGING = ("#7f3b08", "#d98018", "#f0b56a", "#d4d4d4", "#a695cc", "#6a4a9c", "#2d004b")
+MAX_TICK_LABELS = 60
 
 
 def category_palette(n: int) -> list:
@@ -188,3 +193,22 @@ def _any_backend(backend: Any) -> str:
                 "leave backend out"
             ) from error
     return backend
+
+
+def diverging_map() -> Any:
+    """Return the colour map of `DIVERGING`."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("orange_purple", DIVERGING)
+
+
+def draw_matrix(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    """Draw a matrix without ticks and frame; cells that are NaN are left out."""
+    target.tick_params(length=0)
+    target.spines[:].set_visible(False)
+    return target.imshow(np.ma.masked_invalid(da.values), **{"interpolation": "nearest", **style})
+
+
+def tick_style(names: Iterable, n: int) -> dict[str, Any]:
+    """Labels of ticks, in letters that suit a matrix of n rows."""
+    return {"labels": [literal(name) for name in names], "fontsize": 9 if n <= 30 else 7}

@@ -12,11 +12,21 @@ from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot, category_palette, literal
-from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
 from pymc_mrf.plots._layout import ASPECT, fit, network_layout, separate
+from pymc_mrf.plots._node_shapes import (
+    COLOR,
+    WIDTH,
+    NodeLabels,
+    Rings,
+    Shape,
+    node_kinds,
+    node_labels,
+    node_shares,
+    shape_handles,
+    shapes_of,
+    text_size,
+)
 from pymc_mrf.plots._places import points
-from pymc_mrf.plots._rings import COLOR, WIDTH, Rings, node_shares
-from pymc_mrf.plots._shapes import Shape, node_kinds, shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
 FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0

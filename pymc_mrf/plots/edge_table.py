@@ -8,8 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.plots._collection import Plot, literal
-from pymc_mrf.plots._matrices import diverging_map, draw_matrix
+from pymc_mrf.plots._collection import Plot, diverging_map, draw_matrix, literal
 
 CELL = 0.9  # inches, of a cell
 MARGINS = 2.4, 1.4

@@ -13,11 +13,13 @@ from pymc_mrf.checks import check_labels
 from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._collection import CATEGORICAL, Plot
-from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
 from pymc_mrf.plots._layout import fit, packed_layout
 from pymc_mrf.plots._network import check_mapping
 from pymc_mrf.plots._places import (
     aspect_of,
+    draw_image,
+    draw_nodes,
+    draw_polygons,
     lattice,
     mosaic,
     points,

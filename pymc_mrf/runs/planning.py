@@ -18,10 +18,10 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.analysis.centrality import node_measures
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, prior_probabilities
 from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.distributions.field_record import scale_of
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
-from pymc_mrf.distributions.table_record import scale_of
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.coordinates import node_labels
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -1,13 +1,16 @@
 """What a run leaves in its folder, and what that says while it runs.
 
 ``run.json`` says which run it is; ``data.zarr.zip`` has its data. Each chain has a folder with pieces of
-draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of these
-count. It is replaced last: a piece or a state without it, half-written or not, is as if it had never been.
-``owner`` is the last process that has begun to run the chain: others that still run it must not write.
+draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of
+these count. It is replaced last: a piece or a state without it, half-written or not, is as if it had
+never been. ``owner`` is the last process that has begun to run the chain: others that still run it must
+not write. A piece is a zip archive of a zarr group (format 3), written and read by xarray.
 """
 
+import io
 import json
 import pickle
+import zipfile
 from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -17,13 +20,15 @@ import xarray as xr
 
 from pymc_mrf.distributions.field_record import ATTRIBUTE
 from pymc_mrf.runs.folder import open_folder, refuse_strangers
-from pymc_mrf.runs.pieces import from_bytes, to_bytes
 from pymc_mrf.runs.present_edges import Packed, attach, joined, unpack
 
 FORMAT = 1
 RUN, DATA, HEAD, OWNER = "run.json", "data.zarr.zip", "head.json", "owner"
 OBSERVED = "observed_data"
 SAMPLED = ("posterior", "sample_stats")
+
+LEVEL = -5
+"""How pieces are compressed: in half the time of the default, to 14 % more bytes of a network's draws."""
 
 
 class Head(NamedTuple):
@@ -276,3 +281,52 @@ def _joined(parts: list[xr.Dataset], dim: str) -> xr.Dataset:
         join="override",
         combine_attrs="override",
     )
+
+
+def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
+    """Make one file of several datasets.
+
+    Parameters
+    ----------
+    groups : dict of xarray.Dataset
+        By the names of their groups.
+
+    Returns
+    -------
+    bytes
+        What `zarr.storage.ZipStore` reads.
+    """
+    from zarr.codecs import ZstdCodec
+    from zarr.storage import MemoryStore
+
+    files: dict = {}
+    store = MemoryStore(files)
+    for group, dataset in groups.items():
+        encoding = {
+            name: {"compressors": ZstdCodec(level=LEVEL), "chunks": draws.shape}
+            for name, draws in dataset.data_vars.items()
+            if draws.size
+        }
+        dataset.to_zarr(
+            store, group=group, mode="a", zarr_format=3, consolidated=False, encoding=encoding
+        )
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:  # the arrays are compressed already
+        for name, content in files.items():
+            file.writestr(name, content.to_bytes())
+    return archive.getvalue()
+
+
+def from_bytes(data: bytes) -> dict[str, xr.Dataset]:
+    """Read what `to_bytes` made: the datasets, loaded."""
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.storage import MemoryStore
+
+    make = default_buffer_prototype().buffer.from_bytes
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name: make(archive.read(name)) for name in archive.namelist()}
+    groups = sorted({name.split("/")[0] for name in files if "/" in name})
+    return {
+        group: xr.open_zarr(MemoryStore(files), group=group, consolidated=False, chunks=None).load()
+        for group in groups
+    }

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from pymc_mrf.fields.coupling_strength import influence_radius
 from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.pairwise_tables import influence_radius
 from pymc_mrf.graph.builders import grid
 
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.fields.family import contrasts
-from pymc_mrf.fields.nominal import nominal
 
 EDGES = np.array([[0, 1], [2, 1], [0, 2]])
 N_STATES = [3, 4, 2]

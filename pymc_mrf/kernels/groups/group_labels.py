@@ -2,12 +2,14 @@
 
 Neal (2000), Algorithm 8; Liu & Page (2013), eq. (4). A label is redrawn among the values of the groups
 and a few auxiliary values, the value of an edge that is a group of its own being one of them. Auxiliary
-values come from a distribution q shaped like the edge's likelihood, with weight alpha h L / q, h being the
-base density and L the likelihood: so no integral over the base is needed, for any base.
+values come from a distribution q shaped like the edge's likelihood, with weight alpha h L / q, h being
+the base density and L the likelihood: so no integral over the base is needed, for any base.
 
-Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, how the likelihood of
-one edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
+Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, how the likelihood of one
+edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -207,3 +209,24 @@ def sum_groups(rows, groups, out):
         row, total = rows[e], out[groups[e]]
         for c in range(row.shape[0]):
             total[c] += row[c]
+
+
+class FixedView(NamedTuple):
+    """Edges whose likelihoods do not depend on each other: s, n and lam as in `edge_terms`, each (r,)."""
+
+    s: np.ndarray
+    n: np.ndarray
+    lam: np.ndarray
+
+
+@describe.register(FixedView)
+def describe_fixed(view, e, x, terms):
+    """Likelihood of an edge that stands alone."""
+    if view.n[e] > 0.0:
+        terms.total[0] += view.s[e]
+        add_term(terms, view.n[e], view.lam[e], 0.0)
+
+
+@follow.register(FixedView)
+def follow_fixed(view, e, x, value):
+    return False

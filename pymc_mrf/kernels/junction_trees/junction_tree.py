@@ -7,7 +7,7 @@ means a probability that really is negligible. The derivatives are in `junction_
 
 Messages are products and sums of potentials, scaled to a maximum of one. They are right to rounding
 unless one is so small that terms of it may have been lost; `collect` then begins anew in logs
-(`junction_tree_logs`), so that no parameter is too extreme.
+(`junction_tree_loops`), so that no parameter is too extreme.
 
 `tree` is a `TreeArrays` namedtuple (its attributes are described there), `tables` (T,) the log
 tables of all factors one after the other, and `work` a `Workspace`, which a caller allocates once.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import finite, jit, lean, part
-from pymc_mrf.kernels.junction_trees import junction_tree_logs as logs
+from pymc_mrf.kernels.junction_trees import junction_tree_loops as logs
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     ADD,
     MULTIPLY,

@@ -6,8 +6,13 @@ two themselves and gives that statistic's covariance with every indicator of the
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.junction_trees.junction_tree import sum_factors
-from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors
-from pymc_mrf.kernels.junction_trees.junction_tree_loops import ADD, SUM, send_up, sum_parent
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
+    ADD,
+    SUM,
+    add_factors,
+    send_up,
+    sum_parent,
+)
 
 
 @jit

@@ -18,13 +18,13 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.junction_trees.junction_tree import set_potential, smallest_positive
-from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     ADD,
     LOG_SUM,
     MULTIPLY,
     SUM,
     ZERO,
+    add_factors,
     add_rows,
     meet_clique,
     multiply_rows,

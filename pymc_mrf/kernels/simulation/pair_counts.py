@@ -1,7 +1,7 @@
 """Counts of state pairs along the edges, over rows of data or many chains: what a pairwise field depends on.
 
-The edges are `edges` (r, 2). On bit-packed chains (`packed_states`) a pair is counted by one population count
-per 64 chains.
+The edges are `edges` (r, 2). On bit-packed chains (`packed_states`) a pair is counted by one population
+count per 64 chains.
 """
 
 from typing import NamedTuple
@@ -211,3 +211,15 @@ def change_counts(x, new, start, links, nodes, pairs):
                     pairs[e, other, old] -= 1
                     pairs[e, other, now] += 1
             x[c, k] = now
+
+
+@jit
+def tied_statistics(x, labels, edges, edge_statistic, out):
+    """Sum f over the edges of each group, for every row of `x` (m, d), into `out` (m, G).
+
+    `edges` (r, 2) have `labels` (r,); f is `edge_statistic` (K, K).
+    """
+    out[:] = 0.0
+    for c in range(x.shape[0]):
+        for e in range(edges.shape[0]):
+            out[c, labels[e]] += edge_statistic[x[c, edges[e, 0]], x[c, edges[e, 1]]]

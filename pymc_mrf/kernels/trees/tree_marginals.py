@@ -15,9 +15,9 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.log_scores import log_sum
+from pymc_mrf.kernels.trees.tree_messages import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_potentials import representation, table_of, tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import chain_messages, draw_block, filter_block
-from pymc_mrf.kernels.trees.tree_sampling_log import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_sampling_tile import TileScaled, seeded_uniforms, tile_scaled
 
 

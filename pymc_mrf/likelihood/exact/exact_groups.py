@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.group_labels import FixedView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.steps.auxiliary.exchange_proposals import difference
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
-from pymc_mrf.steps.auxiliary.pseudo_posterior import difference
 from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Statistic
 
 N_SETS = 100
@@ -50,6 +50,8 @@ AUXILIARY_DRAWS = (
 )
 """How a step draws auxiliary data, and by how many sweeps: "gibbs" makes the posterior approximate."""
 
+EXACT = 'draws="exact" or likelihood="exact"'
+
 
 class Wording(NamedTuple):
     """Name of a step, and how its users get longer chains, {n} the sweeps."""
@@ -59,7 +61,6 @@ class Wording(NamedTuple):
 
 
 EXCHANGE = Wording("Exchange", 'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})')
-EXACT = 'draws="exact" or likelihood="exact"'
 
 
 def spacing(n_draws: int, n_proposals: int) -> int:

@@ -19,9 +19,8 @@ from pytensor.tensor.math import Sum
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
-from pymc_mrf.steps.latent.latent_bounds import CHECKED, check_indices
-from pymc_mrf.steps.latent.latent_imputed import can_be_drawn
-from pymc_mrf.steps.latent.latent_vectors import SplitNormal, is_split_normal
+from pymc_mrf.steps.latent.latent_imputed import SplitNormal, can_be_drawn, is_split_normal
+from pymc_mrf.steps.latent.latent_warnings import CHECKED, check_indices
 
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)

@@ -13,17 +13,14 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.fields.block_sweep import BlockSweep, cell_blocks
-from pymc_mrf.fields.cluster_sweep import ClusterSweep
-from pymc_mrf.fields.pairwise_sweep import PairwiseSweep
+from pymc_mrf.fields.sweeps import BlockSweep, ClusterSweep, PairwiseSweep, cell_blocks
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
+from pymc_mrf.graph.factor_trees import tying_factors
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
 from pymc_mrf.graph.lattice_partition import lattice_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.kernels.factor_cells import present_cells
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.steps.common.model_field import ModelField

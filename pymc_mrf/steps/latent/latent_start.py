@@ -18,7 +18,7 @@ from scipy import sparse
 
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES
+from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent.latent_field import LatentField, PairwiseLatentField

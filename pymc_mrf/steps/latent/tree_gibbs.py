@@ -12,7 +12,7 @@ from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.fields.cluster_sweep import Attraction
+from pymc_mrf.fields.sweeps import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.held_data import HeldData

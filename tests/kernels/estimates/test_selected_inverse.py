@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csc_array
 
-from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
+from pymc_mrf.kernels.estimates.sparse_cholesky import selected_inverse
 
 
 def test_entries_in_the_pattern_of_the_factor(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
+from pymc_mrf.graph.elimination import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes
 

@@ -7,7 +7,7 @@ from scipy import special, stats
 from pymc_mrf.kernels.groups import group_labels as kernels
 from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
-from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.group_labels import FixedView
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from tests.kernels.priors.densities import log_logistic
 from tests.marks import slow

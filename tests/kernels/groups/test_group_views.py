@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.families import BOLTZMANN, agreement, potts
-from pymc_mrf.fields.ordinal import ordinal
+from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.edge_terms import (
@@ -14,8 +13,8 @@ from pymc_mrf.kernels.groups.edge_terms import (
     log_likelihood,
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
+from pymc_mrf.kernels.groups.group_labels import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.grouped_particles import fill_shares
-from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
 from pymc_mrf.kernels.views import noise
 from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels.junction_trees import clamped_field as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree import allocate

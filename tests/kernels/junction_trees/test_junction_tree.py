@@ -11,7 +11,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 from pymc_mrf.kernels.junction_trees import junction_tree_derivatives as derivatives
-from pymc_mrf.kernels.junction_trees import junction_tree_logs as logs
+from pymc_mrf.kernels.junction_trees import junction_tree_loops as logs
 from tests.reference import enumeration, factor_graph
 from tests.statistics import assert_frequencies, chi_square_pvalue
 

@@ -8,7 +8,7 @@ from scipy import special
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.exact.exact_groups import ForestLikelihood
-from pymc_mrf.papers.engines.stripped_beta import StrippedBeta, floor_count
+from pymc_mrf.papers.engines.liu_page import StrippedBeta, floor_count
 from tests.statistics import Z
 
 

@@ -8,9 +8,9 @@ from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
-from pymc_mrf.kernels.simulation.pcd import tied_statistics
-from pymc_mrf.papers.engines import tied_pcd as pcd
-from pymc_mrf.papers.engines.tied_pcd import regularised_covariance
+from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
+from pymc_mrf.papers.engines import liu_page as pcd
+from pymc_mrf.papers.engines.liu_page import regularised_covariance
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 
