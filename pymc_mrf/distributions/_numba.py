@@ -76,7 +76,6 @@ class NumbaOp(_Registered):
         return Apply(self, tensors, self.outputs(*tensors))
 
     def outputs(self, *inputs) -> list:
-        """Return variables of the types of the outputs."""
         raise NotImplementedError
 
     def perform(self, node, inputs, output_storage):

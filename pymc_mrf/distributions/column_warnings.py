@@ -100,7 +100,6 @@ def warn_of_answers(node, x: np.ma.MaskedArray, name: str) -> None:
 
 
 def _is_free(parameter) -> bool:
-    """Whether a parameter is a free variable of the model."""
     return strip_views(parameter) in pm.modelcontext(None).free_RVs
 
 

@@ -43,7 +43,6 @@ class TieCounts(NumbaOp, Guarded, Op):
     gufunc_signature = "(n)->(n)"
 
     def outputs(self, x):
-        """One number for each entry."""
         return [pt.vector(dtype="float64", shape=x.type.shape)]
 
     def implementation(self, jit):
@@ -114,7 +113,6 @@ class DirichletProcessRV(EntriesRV):
 
 @_support_point.register(DirichletProcessRV)
 def _dp_support_point(op, rv, *inputs):
-    """All entries in one group, at the support point of the base."""
     shape, _alpha, *parameters = op.shape_and_arguments(inputs)
     return pt.full(shape, op.scalar.support_point(*parameters))
 

@@ -153,11 +153,8 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
 def flat_tables(tables: Sequence[Any], graph: FactorGraph):
     """All log tables one after the other, symbolic (..., t).
 
-    Raises
-    ------
-    ValueError
-        If there are no factors, the number of tables or the shape of a table does not fit, or a number is
-        NaN or +inf.
+    Raises a ValueError if there are no factors, the number of tables or the shape of a table does not
+    fit, or a number is NaN or +inf.
     """
     if graph.n_factors == 0:
         raise ValueError("scopes is empty; a field needs at least one factor")

@@ -31,7 +31,6 @@ from pymc_mrf.kernels.trees.factor_tree_sampling import factor_tree_sweeps
 
 @lru_cache(maxsize=64)
 def single_variables(graph: FactorGraph) -> FactorTreeSimulator:
-    """Sweeps over single variables: the ordinary Gibbs sampler."""
     return FactorTreeSimulator(graph, [[[i] for i in range(graph.n_variables)]])
 
 
@@ -101,7 +100,6 @@ class FactorGraphRV(UndirectedFieldRV):
         return x.astype(self.dtype)
 
     def encode(self, value):
-        """State indices and whether the values are states."""
         cards = pt.constant(np.array(self.graph.cardinalities))
         legal = pt.ge(value, 0) & pt.lt(value, cards) & pt.eq(value, pt.floor(value))
         return pt.switch(legal, value, 0).astype("int64"), legal
@@ -118,14 +116,12 @@ class FactorGraphRV(UndirectedFieldRV):
         return pick(parameters[0], cells).sum(axis=-1)
 
     def check(self, logp, parameters):
-        """Refuse tables with NaN or +inf."""
         # where no configuration is possible, the log-partition function is -inf too
         logp = pt.switch(pt.isnan(logp), -np.inf, logp)
         legal = pt.all(pt.lt(parameters[0], np.inf))
         return check_parameters(logp, legal, msg="tables must be finite, or -inf where impossible")
 
     def log_partition_op(self) -> FactorLogPartition:
-        """Op on the flat log tables."""
         return FactorLogPartition(self.tree)
 
     def implementation(self, jit):

@@ -98,10 +98,7 @@ def repeat_rows(x: Any, weights: Any, name: str) -> np.ndarray:
 def row_counts(weights: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Weights of the rows of data of a shape (n, d) as whole numbers, (n,) int64.
 
-    Raises
-    ------
-    ValueError
-        If they are not a whole number for each row, or all of them are 0.
+    Raises a ValueError if they are not a whole number for each row, or all of them are 0.
     """
     counts = numeric_array(weights, f"{name}: weights", "iuf")
     if counts.shape != shape[:-1] or counts.ndim != 1:
@@ -261,7 +258,6 @@ class RegisteredField:
 
     @classmethod
     def _partly(cls, name, *args, observed, dims=None, initval=None, **kwargs):
-        """Register a field with missing cells."""
         dims = convert_dims(dims)
         check_lengths(dims or (), observed.shape, name, f"`observed` has shape {observed.shape}")
         if kwargs.get("size") is None and kwargs.get("shape") is None:

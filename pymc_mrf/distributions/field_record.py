@@ -43,11 +43,7 @@ SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"
 def record_of(model: pm.Model, name: str) -> ColumnKinds:
     """Return the record of the table of a field; of states and measurements as they are if it had none.
 
-    Parameters
-    ----------
-    model : pymc.Model
-    name : str
-        Of the field, whose variables are nodes of a graph.
+    `name`: of the field, whose variables are nodes of a graph.
     """
     kept: Any = getattr(model[name].tag, "mrf_table", None)
     return record_of_states(field_node(model[name]).op) if kept is None else kept
@@ -70,10 +66,7 @@ def labels_of_states(model: pm.Model, name: str) -> dict[int, Any]:
 def record_with(model: pm.Model, name: str) -> ColumnKinds:
     """Return the record of the fields of which a variable is a parameter, or of the only field there is.
 
-    Raises
-    ------
-    ValueError
-        If there are none, or their tables were different.
+    Raises a ValueError if there are none, or their tables were different.
     """
     fields = [
         rv
@@ -103,10 +96,7 @@ def record_of_states(op: Any) -> ColumnKinds:
 def scale_of(model: pm.Model, name: str) -> np.ndarray:
     """Return what measurements are divided by (d,) in the Gaussian fields of which a variable is a parameter.
 
-    Raises
-    ------
-    ValueError
-        If there are none, or they divide by different numbers.
+    Raises a ValueError if there are none, or they divide by different numbers.
     """
     nodes = [node for _, node in fields_of(model) if isinstance(node.op, GaussianFieldRV)]
     own = [node for node in nodes if model[name] in set(ancestors(node.inputs))]
@@ -123,23 +113,11 @@ def scale_of(model: pm.Model, name: str) -> np.ndarray:
 class FieldRecord:
     """What a field of a model is.
 
-    Attributes
-    ----------
-    name : str
-    kind : str
-        Its class, such as "OrdinalMRF".
-    graph : PairwiseGraph or LaggedGraph
-    columns : ColumnKinds
-        What its table was.
-    parameters : dict
-        By what users call them: the name of the variable that a parameter is, or its numbers as lists; None
-        where it is an expression of several variables without a name.
-    prior : str
-        "SpikeAndSlab" or "DirichletProcess" if such vectors are behind the parameter of the edges, else "".
-    communities : str or None
-        `EdgeCommunities` behind it.
-    options : dict
-        Arguments of the class, but for the graph and the data.
+    `kind`: its class, such as "OrdinalMRF". `columns`: what its table was. `parameters`: by what users
+    call them: the name of the variable that a parameter is, or its numbers as lists; None where it is an
+    expression of several variables without a name. `prior`: "SpikeAndSlab" or "DirichletProcess" if such
+    vectors are behind the parameter of the edges, else "". `communities`: `EdgeCommunities` behind it.
+    `options`: arguments of the class, but for the graph and the data.
     """
 
     name: str
@@ -163,7 +141,6 @@ class FieldRecord:
 
     @property
     def has_tables(self) -> bool:
-        """Whether an edge has a table of parameters."""
         return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
 
     @property
@@ -293,10 +270,7 @@ def keep_records(
 def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, np.ndarray]]:
     """Read what `keep_records` wrote; nothing if it wrote nothing.
 
-    Raises
-    ------
-    ValueError
-        If another version of the package wrote it.
+    Raises a ValueError if another version of the package wrote it.
     """
     if ATTRIBUTE not in idata.attrs:
         return {}, {}

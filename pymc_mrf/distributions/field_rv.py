@@ -37,7 +37,6 @@ class FieldRV(NumbaRV, RandomVariable):
     """Which likelihoods of the registry it may have."""
 
     def under(self, likelihood: Any) -> Self:
-        """Return it with a likelihood."""
         op = copy(self)
         op.likelihood = likelihood
         return op
@@ -57,12 +56,10 @@ class FieldRV(NumbaRV, RandomVariable):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What users call the parameters."""
         return self.family.edge_parameter, self.family.node_parameter
 
     @property
     def may_be_sampled(self) -> bool:
-        """Whether a Monte Carlo likelihood knows its edge parameters."""
         return self.groups_edges
 
     @property

@@ -41,10 +41,7 @@ class MeaninglessDensityError(AssertionError, ValueError):
 class Guarded:
     """Op whose inputs no route of PyMC may move.
 
-    Attributes
-    ----------
-    immovable : str
-        Says what the log density is, and what to do.
+    `immovable`: says what the log density is, and what to do.
     """
 
     immovable: str
@@ -151,7 +148,6 @@ class RefuseJAX(GraphRewriter):
 
 
 def register_guard() -> None:
-    """Let PyTensor look at every function before it changes its graph, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_guard", RefuseForeignRoutes(), "fast_run", "fast_compile", position=-1)
@@ -239,7 +235,6 @@ class ChooseTerms(GraphRewriter):
 
 
 def register_choice() -> None:
-    """Let PyTensor choose before it changes the graph of any function, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_terms", ChooseTerms(), "fast_run", "fast_compile", position=-1)

@@ -45,12 +45,8 @@ class GaussianFieldRV(FieldRV):
 
     A draw is NaN where the precision is not positive definite.
 
-    Attributes
-    ----------
-    scale : tuple of d floats
-        What deviations from the means are divided by.
-    leads_back : bool
-        Whether the log density outside of the cone leads chains into it, as of `far_outside`.
+    `scale` tuple of d floats: what deviations from the means are divided by. `leads_back`: whether the
+    log density outside of the cone leads chains into it, as of `far_outside`.
     """
 
     name = "GaussianMRF"
@@ -115,7 +111,6 @@ class GaussianFieldRV(FieldRV):
 
 @_support_point.register(GaussianFieldRV)
 def _means(op, rv, rng, size, weight, diagonal, mean):
-    """All variables at their means."""
     return pt.broadcast_to(mean, op._infer_shape(size, (weight, diagonal, mean)))
 
 
@@ -154,7 +149,6 @@ class OutsideOfCone(NumbaOp, Op):
     __props__ = ()
 
     def outputs(self, *inputs):
-        """One number for each matrix."""
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
@@ -222,7 +216,6 @@ class LogDeterminant(NumbaOp, Op):
         self.graph = graph
 
     def outputs(self, *inputs):
-        """Value and gradient."""
         return [pt.dscalar(), pt.dvector(), pt.dvector()]
 
     def implementation(self, jit):
@@ -264,7 +257,6 @@ class LogDensityOfSeen(NumbaOp, Op):
         self.graph, self.scale = graph, scale
 
     def outputs(self, *inputs):
-        """One number for each row."""
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):

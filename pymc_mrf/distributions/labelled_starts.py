@@ -62,7 +62,6 @@ def check_start(model: pm.Model, name: str, start: Any) -> None:
 
 
 def register() -> None:
-    """Let PyTensor look at every function before it changes its graph, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_starts", CheckStarts(), "fast_run", "fast_compile", position=-1)

@@ -46,10 +46,7 @@ def workspace_allocator(tree: JunctionTree):
 class LogPartition(NumbaOp, Op):
     """A(edge_tables, node_tables), its marginals P(x_u, x_v) (r, K, K) and P(x_i) (d, K).
 
-    Raises
-    ------
-    ValueError
-        If the junction tree is too wide; the message states its width and memory.
+    Raises a ValueError if the junction tree is too wide; the message states its width and memory.
     """
 
     __props__ = ("tree",)
@@ -59,7 +56,6 @@ class LogPartition(NumbaOp, Op):
         self.tree = tree
 
     def outputs(self, *tables):
-        """Value and marginals, of float64 tables in the order of the factors of the tree."""
         return [pt.dscalar(), *(table.type() for table in tables)]
 
     def implementation(self, jit):
@@ -128,7 +124,6 @@ class ClampedLogPartition(NumbaOp, Op):
         self.tree = tree
 
     def outputs(self, z, tables):
-        """One number for each row; `z` int8, tables float64."""
         return [pt.vector(dtype="float64", shape=(z.type.shape[0],))]
 
     def implementation(self, jit):

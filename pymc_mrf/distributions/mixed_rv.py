@@ -37,13 +37,7 @@ class MixedFieldRV(FieldRV):
     Of parameters weight (P,), bias (a, K), diagonal (c,) and mean (c,). A draw is NaN where the precision is
     not positive definite.
 
-    Attributes
-    ----------
-    scale : tuple of c floats
-        What measurements are divided by.
-    likelihood : Likelihood
-    leads_back : bool
-        As of `GaussianFieldRV`.
+    `scale` tuple of c floats: what measurements are divided by. `leads_back`: as of `GaussianFieldRV`.
     """
 
     name = "MixedMRF"
@@ -72,7 +66,6 @@ class MixedFieldRV(FieldRV):
 
     @cached_property
     def family(self) -> MixedFamily:
-        """What the parameters are called."""
         return mixed(self.columns)
 
     @cached_property
@@ -199,7 +192,6 @@ class MixedLogPartition(OfListed):
         return log_partition
 
     def pullback(self, inputs, outputs, cotangents):
-        """Cotangent of the value times its derivatives."""
         [value] = cotangents
         products, shares, squares = MixedMoments(self.graph, self.columns)(*inputs)
         rest = [disconnected_type() for _ in inputs[3:]]

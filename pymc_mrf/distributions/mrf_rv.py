@@ -85,7 +85,6 @@ class UndirectedFieldRV(DiscreteFieldRV):
 
     @property
     def draws_exactly(self) -> bool:
-        """Whether random draws are exact."""
         return self.likelihood.uses_tree and self.tree.n_cells <= EXACT_DRAW_CELLS
 
 
@@ -211,7 +210,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
 
     @property
     def table_shapes(self):
-        """Shapes of the log tables of edges and nodes."""
         K = self.family.n_states
         return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
 

@@ -371,7 +371,6 @@ def _declare(
 
 
 def _add_rows(model: pm.Model, suffix: str, items: TableRows) -> None:
-    """Name the rows, by their labels if these differ."""
     labels = items.labels
     model.add_coord(f"row{suffix}", labels if len(set(labels)) == len(labels) else range(len(labels)))
 

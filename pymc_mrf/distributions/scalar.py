@@ -68,7 +68,6 @@ def _parameters(variable) -> list:
 
 
 def _has_atoms(variable) -> bool:
-    """Whether single values have positive probability."""
     op = variable.owner.op
     if variable.type.dtype not in ("float64", "float32") or isinstance(op, CensoredRV | DiracDeltaRV):
         return True
@@ -79,25 +78,12 @@ def _has_atoms(variable) -> bool:
 class ScalarDistribution:
     """A continuous scalar distribution, free of the parameters it came with.
 
-    Parameters
-    ----------
-    variable : TensorVariable
-        Unregistered scalar distribution, ``pm.X.dist(...)``.
-    role : str
-        What it is to the user (``"base"``, ``"slab"``), for messages.
+    `variable`: unregistered scalar distribution, ``pm.X.dist(...)``. `role`: what it is to the user
+    (``"base"``, ``"slab"``), for messages. Raises a TypeError or ValueError if it is no PyMC
+    distribution, not continuous, not scalar, improper, or has constant parameters outside their domain.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no PyMC distribution, not continuous, not scalar, improper, or has constant parameters
-        outside their domain.
-
-    Attributes
-    ----------
-    op : Op
-        Of the distribution.
-    arguments : tuple of TensorVariable
-        What its parameters are computed from, as given: everything in it that is not a constant.
+    Attributes: `op`: of the distribution. `arguments`: what its parameters are computed from, as given:
+    everything in it that is not a constant.
     """
 
     def __init__(self, variable: Any, role: str) -> None:
@@ -151,7 +137,6 @@ class ScalarDistribution:
             )
 
     def has_density(self, *parameters):
-        """Whether the parameters are inside their domain: a symbolic truth value."""
         return pt.gt(self.log_density(self.support_point(*parameters), *parameters), -np.inf)
 
     def __getstate__(self):
@@ -175,7 +160,6 @@ class ScalarDistribution:
         return vectorize_graph(self._logp, replacement)
 
     def support_point(self, *parameters):
-        """Return a point inside the support, scalar."""
         return pm_support_point(self.at(*parameters))
 
     def support(self, *parameters):
@@ -264,7 +248,6 @@ class EntriesRV(SymbolicRandomVariable):
         return op(*fresh, size, own, *parameters)
 
     def rebuild_rv(self, *args, **kwargs):
-        """Build the variable anew, of another size."""
         return self.rv_op(*args, scalar=self.scalar, n=self.n, blocks=self.blocks, **kwargs)
 
     def shape_and_arguments(self, inputs) -> tuple:

@@ -46,7 +46,6 @@ class Included(NumbaOp, Guarded, Op):
     )
 
     def outputs(self, x):
-        """One truth value for each entry."""
         return [pt.tensor(dtype="bool", shape=x.type.shape)]
 
     def implementation(self, jit):
@@ -75,7 +74,6 @@ class SpikeAndSlabRV(EntriesRV):
 
     @staticmethod
     def entries(own, parameters, scalar, shape, size, blocks):
-        """Draw indicators, times draws of the slab."""
         rng, n_indicators = pt.random.shared_rng(seed=None), len(blocks) or shape[-1]
         _, included = pt.random.bernoulli(
             own, size=(*shape[:-1], n_indicators), rng=rng, return_next_rng=True

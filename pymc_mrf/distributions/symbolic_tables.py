@@ -79,7 +79,6 @@ def shared_by_rows(parameters, cores) -> bool:
 
 
 def log_of(positive):
-    """Log of a variable, or what it is the exponential of; symbolic."""
     inner = strip_views(positive)
     is_exp = inner.owner is not None and inner.owner.op == pt.exp
     return inner.owner.inputs[0] if is_exp else pt.log(inner)

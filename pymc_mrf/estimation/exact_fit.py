@@ -26,18 +26,9 @@ COVARIANCE_CELLS = 10**9
 class ExactEstimate(NamedTuple):
     """Result of `maximize_likelihood`.
 
-    Attributes
-    ----------
-    parameters : (p,) array
-        As of `FitProblem`.
-    standard_error : (p,) array or None
-        From the inverse Fisher information; None where it is too large to compute.
-    log_likelihood : float
-        Of all n observations.
-    moment_gap : float
-        Largest difference between fitted and observed moments, per observation.
-    converged : bool
-    n_iterations : int
+    `parameters` (p,): as of `FitProblem`. `standard_error` (p,) or None: from the inverse Fisher
+    information; None where it is too large to compute. `log_likelihood`: of all n observations.
+    `moment_gap`: largest difference between fitted and observed moments, per observation.
     """
 
     parameters: np.ndarray
@@ -51,16 +42,9 @@ class ExactEstimate(NamedTuple):
 def maximize_likelihood(problem: FitProblem) -> ExactEstimate:
     """Exact maximum-likelihood estimate of tied edge parameters and free node parameters.
 
-    Parameters
-    ----------
-    problem : FitProblem
-        No statistic may lie on its bound (`FitProblem.check_estimable`).
-
-    Raises
-    ------
-    ValueError
-        If the junction tree is too large or the estimate does not exist: some combination of states
-        never occurs.
+    `problem`: no statistic may lie on its bound (`FitProblem.check_estimable`). Raises a ValueError if
+    the junction tree is too large or the estimate does not exist: some combination of states never
+    occurs.
     """
     import networkx as nx
 

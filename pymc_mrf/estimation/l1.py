@@ -66,7 +66,6 @@ class SparsePath:
 
     @property
     def n_edges(self) -> np.ndarray:
-        """Number of edges at each penalty, (k,)."""
         return np.count_nonzero(self.parameter, axis=1)
 
     def combined(self, combine: str) -> "SparsePath":
@@ -231,7 +230,6 @@ class L1Problem:
         return W + W.T if self.symmetric else W
 
     def biases(self, w: np.ndarray, beta: np.ndarray) -> np.ndarray:
-        """Uncentred biases (d,)."""
         return beta - self.matrix(w) @ self.m
 
     def losses(self, w, beta) -> tuple[np.ndarray, np.ndarray]:

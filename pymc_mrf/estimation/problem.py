@@ -84,16 +84,8 @@ class FitProblem:
     A parameter vector has p = G entries for a family without node parameters, G + d for one with one number
     per node, and G + sum_i (K_i - 1) for thresholds.
 
-    Attributes
-    ----------
-    x : (n, d) int8 array
-        State indices.
-    graph : PairwiseGraph
-    family : Family
-    groups : (r,) int64 array
-        Labels as the user gave them.
-    labels : (r,) int64 array
-        The same labels as 0..G-1.
+    `x` (n, d) int8: state indices. `groups` (r,) int64: labels as the user gave them. `labels` (r,)
+    int64: the same labels as 0..G-1.
     """
 
     x: np.ndarray
@@ -136,7 +128,6 @@ class FitProblem:
 
     @cached_property
     def n_parameters(self) -> int:
-        """Number p of parameters."""
         return self.n_groups + int(self.node_entries.sum())
 
     @cached_property
@@ -263,7 +254,6 @@ class FitProblem:
             )
 
     def name_of(self, k: int) -> str:
-        """Name parameter k for users; tied edges by the first."""
         if k < self.n_groups:
             e = int(np.flatnonzero(self.labels == k)[0])
             return f"the {self.family.edge_parameter} of edge {self.graph.edge_labels[e]}"

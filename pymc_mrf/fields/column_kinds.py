@@ -420,7 +420,6 @@ def _few(labels: Sequence) -> str:
 
 
 def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
-    """Return the record of tables that hold the states of a family as they are."""
     states = family.node_states(len(nodes))
     kind = "nominal" if family.name in ("agreement", "potts", "nominal") else "ordinal"
     labels = tuple(() if own == tuple(range(len(own))) else own for own in states)
@@ -428,7 +427,6 @@ def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
 
 
 def kinds_of_measurements(nodes: Sequence) -> ColumnKinds:
-    """Return the record of tables of measurements alone."""
     return ColumnKinds(tuple(nodes), ("continuous",) * len(nodes), (0,) * len(nodes))
 
 

@@ -319,7 +319,6 @@ def _numbers_of_states(n_states: Any, names: Sequence) -> dict:
 
 
 def _check_named(given: Mapping, option: str, names: Sequence) -> None:
-    """Refuse a mapping by columns that names one which there is not."""
     strange = [name for name in given if name not in names]
     if strange:
         raise ValueError(f"{option} names {strange[0]!r}, but the table has no such column")
@@ -471,6 +470,5 @@ def _labels(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as Python has it, a whole number as an int."""
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value == int(value) else value

@@ -22,10 +22,7 @@ class ImpossibleFieldError(ValueError):
 def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Read-only float64 copy of a log table of this shape: finite values, or -inf for impossible.
 
-    Raises
-    ------
-    ValueError
-        If it is not numeric, the shape differs or an entry is NaN or +inf.
+    Raises a ValueError if it is not numeric, the shape differs or an entry is NaN or +inf.
     """
     array = numeric_array(table, name, "iuf").astype(np.float64)
     check_array_shape(array, shape, name)
@@ -65,7 +62,6 @@ class ExactInference(ABC):
         return self.junction_tree.arrays
 
     def exact_log_partition(self) -> float:
-        """Log of the sum of exp(-energy) over all configurations."""
         tree = self._tree_arrays(SPARSER)
         value = kernel.collect(tree, self.log_tables(), kernel.allocate(tree))
         return self._possible(value)

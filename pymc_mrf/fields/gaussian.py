@@ -69,16 +69,10 @@ def check_measurements(
     `needs_spread` is False where nodes share the diagonal of the precision or it is given, so that a node
     that is seen once, or never, is one like the others.
 
-    Returns
-    -------
-    list of lists of nodes
-        The `dependent_columns`: only the prior keeps the precision of such nodes finite.
-
-    Raises
-    ------
-    ValueError
-        If a cell is infinite, a node has the same value, up to rounding, in all of two or more rows, or,
-        where spread is needed, a node has no value or one, as in a table of one row.
+    Returns list of lists of nodes: the `dependent_columns`: only the prior keeps the precision of such
+    nodes finite. Raises a ValueError if a cell is infinite, a node has the same value, up to rounding,
+    in all of two or more rows, or, where spread is needed, a node has no value or one, as in a table of
+    one row.
     """
     wrong = ~np.isfinite(values) & ~is_missing
     if wrong.any():
@@ -125,18 +119,9 @@ def dependent_columns(values: np.ndarray, is_missing: np.ndarray, names: Sequenc
 
     Told from the complete rows; where there are no more than columns, nothing is.
 
-    Parameters
-    ----------
-    values : (n, d) array
-        Finite where not missing.
-    is_missing : (n, d) bool array
-    names : sequence of d
-        Of the columns.
-
-    Returns
-    -------
-    list of lists of names
-        The column that depends on the others of its set comes last, and is in no other set.
+    `values` (n, d): finite where not missing. `is_missing` (n, d) bool. `names` sequence of d: of the
+    columns. Returns list of lists of names: the column that depends on the others of its set comes last,
+    and is in no other set.
     """
     complete = values[~is_missing.any(axis=1)]
     n, d = complete.shape
@@ -176,7 +161,6 @@ def told_of(dependent: list[list[Any]]) -> str:
 
 
 def _listed(names: list) -> str:
-    """Name up to eight of some."""
     if len(names) > 8:
         return f"{', '.join(map(str, names[:8]))} and {len(names) - 8} more"
     return f"{', '.join(map(str, names[:-1]))} and {names[-1]}"

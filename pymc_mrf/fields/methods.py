@@ -38,18 +38,9 @@ def method_options(
 ) -> dict[str, Any]:
     """Options of a method, defaults for those that are None.
 
-    Parameters
-    ----------
-    method : str
-    allowed : mapping
-        Names of the options of each method.
-    given : mapping
-        Option values; None means not given.
-
-    Raises
-    ------
-    ValueError
-        If the method is unknown, an option belongs to another method, or a value is out of range.
+    `allowed`: names of the options of each method. `given`: option values; None means not given. Raises
+    a ValueError if the method is unknown, an option belongs to another method, or a value is out of
+    range.
     """
     check_option(method, "method", allowed)
     for name, value in given.items():

@@ -34,11 +34,8 @@ class MoveError(ValueError):
 class Cut(NamedTuple):
     """Most probable states of an attractive binary field.
 
-    Attributes
-    ----------
-    x : (d,) bool array
-    gap : float
-        What the log potential may fall short of the largest, because capacities are whole numbers.
+    `x` (d,) bool. `gap`: what the log potential may fall short of the largest, because capacities are
+    whole numbers.
     """
 
     x: np.ndarray
@@ -48,20 +45,8 @@ class Cut(NamedTuple):
 def minimum_cut(weight: np.ndarray, bias: np.ndarray, edges: np.ndarray) -> Cut:
     """Find the largest sum of weight_e x_u x_v + bias_i x_i over x in {0, 1}.
 
-    Parameters
-    ----------
-    weight : (r,) array
-        Non-negative.
-    bias : (d,) array
-        Entries may be infinite.
-    edges : (r, 2) int array
+    `weight` (r,): non-negative. `bias` (d,): entries may be infinite. `edges` (r, 2) int.
 
-    Returns
-    -------
-    Cut
-
-    Notes
-    -----
     Nodes whose field outweighs all their neighbours are settled first. The capacities of the others are
     rounded to multiples of the largest sum of couplings at a node divided by `UNITS`, and `gap` is the sum
     of what rounding changed: some 1e-10 times the number of nodes and edges where couplings are alike.
@@ -126,10 +111,7 @@ def binary_mode(tables: PairwiseTables) -> Cut:
 
     Edge tables are finite; node tables are -inf for at most one of the states of a node.
 
-    Raises
-    ------
-    FrustrationError
-        If a cycle has an odd number of repulsive edges.
+    Raises a FrustrationError if a cycle has an odd number of repulsive edges.
     """
     weight, bias, flips = attractive_form(tables)
     x, gap = minimum_cut(weight, bias, tables.graph.edges)
@@ -139,11 +121,8 @@ def binary_mode(tables: PairwiseTables) -> Cut:
 def check_expandable(graph: PairwiseGraph, edge_tables: np.ndarray) -> None:
     """Refuse tables for which a move to one state is no minimum cut.
 
-    Raises
-    ------
-    MoveError
-        If theta(a, b) + theta(c, c) < theta(a, c) + theta(c, b) for an edge and states a, b and c (Boykov,
-        Veksler & Zabih, 2001, eq. 3, where V is minus theta).
+    Raises a MoveError if theta(a, b) + theta(c, c) < theta(a, c) + theta(c, b) for an edge and states a,
+    b and c (Boykov, Veksler & Zabih, 2001, eq. 3, where V is minus theta).
     """
     tables = edge_tables[:1] if (edge_tables == edge_tables[:1]).all() else edge_tables
     slack = 1e-9 * np.abs(tables).max(axis=(1, 2), initial=1.0)
@@ -163,14 +142,9 @@ def check_expandable(graph: PairwiseGraph, edge_tables: np.ndarray) -> None:
 class Expansion(NamedTuple):
     """Configuration that no move of any set of nodes to one state improves.
 
-    Attributes
-    ----------
-    x : (d,) int64 array
-    factor : float
-        The energy of `x`, its least value of every node and edge set to zero, is at most this factor
-        times the least energy; inf if not all pairs of different states have a positive energy.
-    bound : float
-        Upper bound on the log potential of any configuration.
+    `x` (d,) int64. `factor`: the energy of `x`, its least value of every node and edge set to zero, is
+    at most this factor times the least energy; inf if not all pairs of different states have a positive
+    energy. `bound`: upper bound on the log potential of any configuration.
     """
 
     x: np.ndarray
@@ -181,13 +155,8 @@ class Expansion(NamedTuple):
 def alpha_expansion(tables: PairwiseTables) -> Expansion:
     """Improve a configuration by moves to one state until none helps: Boykov, Veksler & Zabih (2001).
 
-    Parameters
-    ----------
-    tables : PairwiseTables
-        Edge tables are finite, and as `check_expandable` asks; each node has a possible state.
+    `tables`: edge tables are finite, and as `check_expandable` asks; each node has a possible state.
 
-    Notes
-    -----
     Let theta_e(a, b) = f_e(a) + g_e(b) - V_e(a, b) with V_e(a, a) = 0 and f_e - g_e such that V_e is as
     symmetric as can be; f_e and g_e belong to the nodes, whose best states alone are the start. The energy
     is at most 2 c times the least one, c the largest ratio of two values of one V_e, a != b (their Theorem

@@ -23,7 +23,6 @@ class ChainMoments(NamedTuple):
     squares: np.ndarray
 
     def standard_error(self) -> np.ndarray:
-        """Return the standard error of the mean."""
         return np.sqrt(self.squares / (self.n * (self.n - 1)))
 
 
@@ -55,15 +54,8 @@ def estimates(
 ) -> Estimates:
     """Two kinds of marginals and their standard errors, from the variation between chains.
 
-    Parameters
-    ----------
-    start : callable
-        Makes the states (m, d) of m chains.
-    run : callable
-        Runs chains from such states, and gives the moments of both kinds of marginals.
-    n_bytes : int
-        Of what it keeps for each chain.
-    n_chains : int
+    `start`: makes the states (m, d) of m chains. `run`: runs chains from such states, and gives the
+    moments of both kinds of marginals. `n_bytes`: of what it keeps for each chain.
     """
     size = min(MOST_CHAINS, max(1, MOST_BYTES // max(1, n_bytes)), n_chains)
     batches = [min(size, n_chains - done) for done in range(0, n_chains, size)]

@@ -26,11 +26,7 @@ POWER_STEPS = 200
 class PairwiseTables(NamedTuple):
     """Graph and log tables: log p(x) = sum_e edges[e, x_u, x_v] + sum_i nodes[i, x_i] - A.
 
-    Attributes
-    ----------
-    graph : PairwiseGraph
-    edges : (r, K, K) array
-    nodes : (d, K) array
+    `edges` (r, K, K) and `nodes` (d, K).
     """
 
     graph: PairwiseGraph
@@ -60,12 +56,7 @@ def influence_radius(edges: np.ndarray, edge_tables: np.ndarray, n_nodes: int) -
     their edge; it is tanh |J| in an Ising model. Below 1 correlations decay and Gibbs sampling mixes fast
     (Dobrushin, 1968; Hayes, 2006).
 
-    Parameters
-    ----------
-    edges : (r, 2) integer array
-    edge_tables : (r, K, K) array
-        Log tables.
-    n_nodes : int
+    `edges` (r, 2) integer. `edge_tables` (r, K, K): log tables.
     """
     D = np.zeros(len(edges))
     for k, l in combinations(range(edge_tables.shape[1]), 2):
@@ -89,24 +80,10 @@ class FrustrationError(ValueError):
 def attractive_flips(graph: Any, weight: Any) -> np.ndarray:
     """Nodes whose two states must be exchanged to make all weights non-negative.
 
-    Parameters
-    ----------
-    graph : networkx.Graph or PairwiseGraph
-    weight : (r,) array_like
-        Weights of the {0, 1} Boltzmann form, edges in graph order. Only signs matter; an edge of weight
-        zero joins nothing.
-
-    Returns
-    -------
-    (d,) bool array
-        The first node of every connected component is not flipped.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong or a weight is NaN.
-    FrustrationError
-        If no such set of nodes exists: the message names a cycle with an odd number of negative weights.
+    `weight` (r,): weights of the {0, 1} Boltzmann form, edges in graph order. Only signs matter; an edge
+    of weight zero joins nothing. Returns (d,) bool: the first node of every connected component is not
+    flipped. Raises a ValueError if the shape is wrong or a weight is NaN. Raises a FrustrationError if
+    no such set of nodes exists: the message names a cycle with an odd number of negative weights.
     """
     graph = as_graph(graph)
     weight = np.asarray(weight, dtype=np.float64)

@@ -37,13 +37,8 @@ class PairwiseSweep:
     What is computed from the tables alone is kept for the next call with the same arrays, which must
     not be changed in place in between.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    partitions : sequence of partitions
-        Each a list of collections of node indices, as `forest_arrays` takes it.
-    clamped : collection of int
-        Nodes that are in no block and keep their values.
+    `partitions`: each a list of collections of node indices, as `forest_arrays` takes it. `clamped`:
+    nodes that are in no block and keep their values.
     """
 
     def __init__(
@@ -91,17 +86,8 @@ class PairwiseSweep:
 def cell_blocks(graph: PairwiseGraph, free: np.ndarray, n_states: int) -> CellBlocks:
     """Cut the free cells into blocks: those of a row that are connected, in pieces of `MOST_STATES`.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    free : (m, d) bool array
-    n_states : int
-
-    Returns
-    -------
-    CellBlocks
-        Its chains are the connected parts of the free cells of each row: given the others they are
-        independent.
+    `free` (m, d) bool. Returns CellBlocks: its chains are the connected parts of the free cells of each
+    row: given the others they are independent.
     """
     number = np.full(free.shape, -1)
     rows, nodes = np.nonzero(free)
@@ -133,13 +119,7 @@ def cell_blocks(graph: PairwiseGraph, free: np.ndarray, n_states: int) -> CellBl
 
 
 class BlockSweep:
-    """Sweeps over blocks of free cells; arguments and result of a call as of a `PairwiseSweep`.
-
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    blocks : CellBlocks
-    """
+    """Sweeps over blocks of free cells; arguments and result of a call as of a `PairwiseSweep`."""
 
     def __init__(self, graph: PairwiseGraph, blocks: CellBlocks) -> None:
         self._graph, self._blocks = graph, blocks
@@ -152,7 +132,6 @@ class BlockSweep:
         n_sweeps: int,
         rng: np.random.Generator,
     ) -> None:
-        """Move `x` (m, d) int8 in place, given edge tables (1 or m, r, K, K), node tables and evidence."""
         edges, nodes = tables
         cell_block_sweeps(x, self._blocks, edges, nodes + evidence, self._graph.arrays, n_sweeps, rng)
 
@@ -171,11 +150,7 @@ class Attraction(NamedTuple):
 class ClusterSweep:
     """Sweeps over clusters of nodes in the same state (Swendsen & Wang, 1987).
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    fixed : (m, d) integer array
-        State indices of cells that keep their states, -1 for the others.
+    `fixed` (m, d) integer: state indices of cells that keep their states, -1 for the others.
     """
 
     def __init__(self, graph: PairwiseGraph, fixed: np.ndarray) -> None:

@@ -25,13 +25,8 @@ NO_ANSWER = "if it is an answer, name the states, by n_states or an ordered cate
 class Answers(NamedTuple):
     """Columns of a table in the order of the nodes.
 
-    Attributes
-    ----------
-    values : (n, d) int64 array, or float64 array
-        Floats only where a cell holds no whole number; 0 where it is missing.
-    is_missing : (n, d) bool array
-    rows : list
-        Labels of the rows, or their numbers.
+    `values` (n, d) int64, or float64: floats only where a cell holds no whole number; 0 where it is
+    missing. `is_missing` (n, d) bool. `rows`: labels of the rows, or their numbers.
     """
 
     values: np.ndarray
@@ -48,7 +43,6 @@ class Column(NamedTuple):
     categories: list | None = None
 
     def present(self) -> list:
-        """Return the values of the cells that are not missing."""
         return [v for v, gone in zip(self.values, self.is_missing.tolist(), strict=True) if not gone]
 
 
@@ -165,7 +159,6 @@ def _of_labelled_array(value: Any) -> Table | None:
 
 
 def check_names(table: Table, name: str) -> None:
-    """Refuse a table of which two columns have one name."""
     if twice := repeated(table.names):
         raise ValueError(f"{name} has two columns {twice[0]!r}: drop or rename one of them")
 
@@ -185,13 +178,8 @@ def check_row_labels(vector: Any, table: Any, name: str, what: str = "`observed`
 
     Missing labels are alike; what has none goes by position.
 
-    Parameters
-    ----------
-    vector : any
-    table : Table, Answers or None
-        None where rows have no labels.
-    name, what : str
-        Of the vector and of the table, for messages.
+    `table`: None where rows have no labels. `name` and `what`: of the vector and of the table, for
+    messages.
     """
     import pandas as pd
 

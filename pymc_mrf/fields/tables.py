@@ -120,24 +120,12 @@ def read_answers(
     and True the numbers 0 and 1. Categories that are numbers are these numbers; other ordered categories
     (ordered in pandas and pyarrow, ``Enum`` in polars) are the states in their order.
 
-    Parameters
-    ----------
-    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
-        A series, or a DataArray of one dimension, that is labelled by nodes is one row.
-    nodes : sequence of d hashables
-    states : sequence of d tuples, optional
-        States of each node; ordered categories are 0, 1, ... without.
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        Names of the columns that are the nodes, in node order, if they are others; further columns are
-        ignored.
-
-    Raises
-    ------
-    ValueError
-        If a node has no column or a column no node, or a column holds text, unordered categories that are no
-        numbers, or not as many categories as its node has states.
+    `table`: a series, or a DataArray of one dimension, that is labelled by nodes is one row. `nodes`
+    sequence of d hashables. `states`: states of each node; ordered categories are 0, 1, ... without.
+    `name`: of the argument, for messages. `columns`: names of the columns that are the nodes, in node
+    order, if they are others; further columns are ignored. Raises a ValueError if a node has no column
+    or a column no node, or a column holds text, unordered categories that are no numbers, or not as many
+    categories as its node has states.
     """
 
     def numbers(column: Column, i: int, label: Any) -> np.ndarray:
@@ -175,20 +163,9 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
 
     They go up to the largest that a cell has; of ordered categories up to the last.
 
-    Parameters
-    ----------
-    x : array_like, masked array or table
-    nodes : sequence of d hashables
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        As for `read_answers`.
-
-    Raises
-    ------
-    ValueError
-        If a node has no cell with a value, or none has the state 0, or a column of a table has a number that
-        stands for missing values by all appearances.
+    `nodes` sequence of d hashables. `name`: of the argument, for messages. `columns`: as for
+    `read_answers`. Raises a ValueError if a node has no cell with a value, or none has the state 0, or a
+    column of a table has a number that stands for missing values by all appearances.
     """
     answers = read_answers(x, nodes, None, name, columns)
     if answers is None:
@@ -293,14 +270,8 @@ def _places(names: list, nodes: list) -> dict:
 class DistinctRows(NamedTuple):
     """Rows of a matrix (n, d), each once.
 
-    Attributes
-    ----------
-    rows : (m, d) array
-        In lexicographic order; of the type of the matrix.
-    counts : (m,) float array
-        How often each occurs.
-    where : (n,) int array
-        Which of them each row of the matrix is.
+    `rows` (m, d): in lexicographic order; of the type of the matrix. `counts` (m,) float: how often each
+    occurs. `where` (n,) int: which of them each row of the matrix is.
     """
 
     rows: np.ndarray

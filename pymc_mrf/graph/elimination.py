@@ -161,23 +161,11 @@ def elimination_order(
 ) -> tuple[list[int], Cost]:
     """Cheapest of the min-degree, reverse Cuthill-McKee and min-fill elimination orders.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Neighbours of the variables 0..d-1: those with which they occur in a factor.
-    cardinalities : (d,) sequence of int
-        Number of states of each variable.
-    most_cells : int
-        Table cells beyond which no order is of use.
+    `adjacency`: neighbours of the variables 0..d-1: those with which they occur in a factor.
+    `cardinalities` (d,) sequence of int: number of states of each variable. `most_cells`: table cells
+    beyond which no order is of use. Returns `order`: all variables, the first eliminated first.
+    Deterministic. `cost`.
 
-    Returns
-    -------
-    order : list of int
-        All variables, the first eliminated first. Deterministic.
-    cost : Cost
-
-    Notes
-    -----
     Min-fill (Kjærulff, 1990) is usually the best rule and the slowest; it is left out where the other two
     need more than `HOPELESS` times the cells that are of use. The sweep wins on large lattices: 16 x 16
     binary variables need 7e6 cells, against 8e6 to 2e7 for min-fill.
@@ -209,14 +197,9 @@ def elimination_order(
 class CholeskyPattern(NamedTuple):
     """Entries of the factor L of P K P', P being an order of elimination with little fill-in.
 
-    Attributes
-    ----------
-    indptr : (d + 1,) int64 array
-        Column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal first.
-    rows : (m,) int64 array
-        Ascending within a column.
-    place : (d + r,) int64 array
-        Where in `rows` the diagonal entry of each node is, and that of each edge.
+    `indptr` (d + 1,) int64: column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal
+    first. `rows` (m,) int64: ascending within a column. `place` (d + r,) int64: where in `rows` the
+    diagonal entry of each node is, and that of each edge.
     """
 
     indptr: np.ndarray

@@ -195,21 +195,10 @@ def tying_factors(
 ) -> list[int]:
     """Factors whose -inf entries tie variables of different trees.
 
-    Parameters
-    ----------
-    graph : FactorGraph
-    tables : (1 or m, t) array
-        All log tables one after the other.
-    states : (m, d) array
-        States of the variables that are known, -1 of those that are not.
-    trees : list of lists of int
-        Tree partition of the variables that are unknown in some row.
-
-    Returns
-    -------
-    list of int
-        Empty if, in every row, the possible configurations are all combinations of the possible
-        configurations of the trees.
+    `tables` (1 or m, t): all log tables one after the other. `states` (m, d): states of the variables
+    that are known, -1 of those that are not. `trees`: tree partition of the variables that are unknown
+    in some row. Returns list of int: empty if, in every row, the possible configurations are all
+    combinations of the possible configurations of the trees.
     """
     tree = np.full(graph.n_variables, -1)
     for number, variables in enumerate(trees):

@@ -60,11 +60,8 @@ def blocks_of_nodes(
 ) -> list[int]:
     """Block of each node, -1 for clamped nodes.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a block is no sequence or empty, or a node is unknown, in no block, in two, or in one although
-        clamped.
+    Raises a TypeError or ValueError if a block is no sequence or empty, or a node is unknown, in no
+    block, in two, or in one although clamped.
     """
     index = {label: i for i, label in enumerate(labels)}
     block_of, fixed = [-1] * len(labels), set(clamped)
@@ -99,23 +96,10 @@ def forest_arrays(
 ) -> ForestArrays:
     """Lay out a tree partition (Rivasseau, 2005, definition 4.3.1) for the kernels.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph
-    partition : sequence of collections of int
-        Node *indices* of each block. Every node that is not clamped is in exactly one block, and the
-        edges of the graph inside a block form no cycle; a block may consist of several trees.
-    clamped : collection of int
-        Nodes whose values never change.
-
-    Returns
-    -------
-    ForestArrays
-
-    Raises
-    ------
-    ValueError
-        If the blocks are not a partition of the free nodes, or a block has a cycle.
+    `partition`: node *indices* of each block. Every node that is not clamped is in exactly one block,
+    and the edges of the graph inside a block form no cycle; a block may consist of several trees.
+    `clamped`: nodes whose values never change. Raises a ValueError if the blocks are not a partition of
+    the free nodes, or a block has a cycle.
     """
     owner = blocks_of_nodes(range(graph.n_nodes), partition, clamped)
     indptr, near, near_edge = (
@@ -285,24 +269,11 @@ def factor_forest_arrays(
 ) -> FactorForestArrays:
     """Lay out a tree partition (Rivasseau, 2005, definition 4.3.2) for the kernels.
 
-    Parameters
-    ----------
-    graph : FactorGraph
-    partition : sequence of collections of int
-        Variables of each block. Every variable that is not clamped is in exactly one block, and the
-        variables of a block form no cycle with the factors that have several of them. (By definition
-        4.3.2 a factor has several variables in one block at most; this is not needed here.)
-    clamped : collection of int
-        Variables whose values never change.
-
-    Returns
-    -------
-    FactorForestArrays
-
-    Raises
-    ------
-    ValueError
-        If the blocks are not a partition of the free variables, or a block has a cycle.
+    `partition`: variables of each block. Every variable that is not clamped is in exactly one block, and
+    the variables of a block form no cycle with the factors that have several of them. (By definition
+    4.3.2 a factor has several variables in one block at most; this is not needed here.) `clamped`:
+    variables whose values never change. Raises a ValueError if the blocks are not a partition of the
+    free variables, or a block has a cycle.
     """
     blocks = [[int(i) for i in members] for members in partition]
     owner = blocks_of_nodes(range(graph.n_variables), blocks, clamped)

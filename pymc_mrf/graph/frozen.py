@@ -55,11 +55,8 @@ class Frozen(ABC):
 class LabelledGraph(Frozen):
     """Base of graphs with labels of nodes in an order, and edges in an order.
 
-    Attributes
-    ----------
-    nodes : tuple of d hashables
-    edges : (r, 2) int64 array
-        Positions in `nodes` of the two nodes of each edge.
+    `nodes` tuple of d hashables. `edges` (r, 2) int64: positions in `nodes` of the two nodes of each
+    edge.
     """
 
     nodes: tuple[Any, ...]

@@ -34,10 +34,7 @@ def component_of_nodes(graph: PairwiseGraph) -> np.ndarray:
 def tree_edge_probabilities(graph: PairwiseGraph) -> np.ndarray:
     """Probability of each edge in a uniformly drawn spanning tree (forest), (r,), in (0, 1].
 
-    Raises
-    ------
-    ValueError
-        If the factor is too large; the message tells how large.
+    Raises a ValueError if the factor is too large; the message tells how large.
     """
     from scipy.sparse import csc_array
     from scipy.sparse.linalg import splu

@@ -20,19 +20,11 @@ if TYPE_CHECKING:
 class GraphArrays(NamedTuple):
     """The graph as flat arrays, in the form in which kernels take it.
 
-    Attributes
-    ----------
-    edges : (r, 2) int64 array
-        Node indices of each edge, in the orientation in which the edge was given.
-    indptr : (d + 1,) int64 array
-        Neighbours of node i are ``neighbors[indptr[i] : indptr[i + 1]]``.
-    neighbors : (2 r,) int64 array
-    edge_ids : (2 r,) int64 array
-        Edge that leads to the neighbour at the same position.
-    order : (d,) int64 array
-        Nodes sorted by colour class: no two adjacent nodes share a class.
-    color_ptr : (n_colors + 1,) int64 array
-        Colour class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    `edges` (r, 2) int64: node indices of each edge, in the orientation in which the edge was given.
+    `indptr` (d + 1,) int64: neighbours of node i are ``neighbors[indptr[i] : indptr[i + 1]]``.
+    `neighbors` (2 r,) int64. `edge_ids` (2 r,) int64: edge that leads to the neighbour at the same
+    position. `order` (d,) int64: nodes sorted by colour class: no two adjacent nodes share a class.
+    `color_ptr` (n_colors + 1,) int64: colour class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
     """
 
     edges: np.ndarray
@@ -191,12 +183,8 @@ def positions_of_pairs(
 def as_graph(graph: Any) -> PairwiseGraph:
     """Coerce a `networkx.Graph` or a `PairwiseGraph` to a `PairwiseGraph`.
 
-    Raises
-    ------
-    TypeError
-        If `graph` is of another type.
-    ValueError
-        If the graph is directed, a multigraph, empty or has self-loops.
+    Raises a TypeError if `graph` is of another type. Raises a ValueError if the graph is directed, a
+    multigraph, empty or has self-loops.
     """
     return graph if isinstance(graph, PairwiseGraph) else PairwiseGraph.from_networkx(graph)
 
@@ -215,17 +203,8 @@ def _check_networkx(graph: Any) -> None:
 def color_classes(n_nodes: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Colour the nodes greedily, smallest-degree-last, so that no edge joins equal colours.
 
-    Parameters
-    ----------
-    n_nodes : int
-    edges : (r, 2) int array
-
-    Returns
-    -------
-    order : (n_nodes,) int64 array
-        Nodes sorted by colour, then by index.
-    color_ptr : (n_colors + 1,) int64 array
-        Class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    `edges` (r, 2) int. Returns `order` (n_nodes,) int64: nodes sorted by colour, then by index;
+    `color_ptr` (n_colors + 1,) int64: class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
     """
     import networkx as nx
 

@@ -112,7 +112,6 @@ def tree_partition(
 
 
 def neighbour_sets(graph: PairwiseGraph) -> list[set[int]]:
-    """Neighbours of each node, by index."""
     # several times faster on large graphs than adding one edge at a time
     ends, others = np.concatenate([graph.edges, graph.edges[:, ::-1]]).T
     starts = np.cumsum(np.bincount(ends, minlength=graph.n_nodes))[:-1]
@@ -278,12 +277,7 @@ def dissolve_small_trees(
     Takes time linear in the number of edges, each node looking at its neighbours and at those of at
     most `MAX_LEAVES` of them.
 
-    Parameters
-    ----------
-    adjacency : sequence of sets of int
-        Neighbours of each node.
-    trees : sequence of sequences of int
-        A tree partition of the nodes.
+    `adjacency`: neighbours of each node. `trees`: a tree partition of the nodes.
     """
     search = _Dissolution(adjacency, trees)
     for k in sorted(range(len(trees)), key=lambda k: len(trees[k])):

@@ -109,7 +109,6 @@ class KernelCode(JITCodeLibrary):
         return super().get_pointer_to_function(name)
 
     def serialize_using_object_code(self) -> tuple:
-        """Give what is kept on disk: machine code if there is any."""
         return (
             super().serialize_using_object_code() if self._is_emitted else self.serialize_using_bitcode()
         )

@@ -198,7 +198,6 @@ class Loop(MDValue):
         super().__init__(module, (), str(len(module.metadata)))
 
     def descr(self, buf: Any) -> None:
-        """Write it: each loop has its own, which begins with itself."""
         name = self.get_reference()
         buf += (f'distinct !{{ {name}, !{{ !"llvm.loop.unroll.runtime.disable" }} }}', "\n")
 
@@ -219,14 +218,12 @@ class KernelLower(Lower):
             prune(self.function)
 
     def post_block(self, block: Any) -> None:
-        """Tell of a block that leads back whose loop it ends."""
         super().post_block(block)
         label = next(label for label, each in self.blocks.items() if each is block)
         if any(target in self._before.get(label, ()) for target in block.terminator.get_targets()):
             self.builder.block.terminator.set_metadata("llvm.loop", Loop(self.module))
 
     def _is_counted(self, name: str) -> bool:
-        """Whether references to what the variable holds are counted."""
         if not self.context.enable_nrt:
             return False
         return self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo()
@@ -264,7 +261,6 @@ class KernelLower(Lower):
             self.builder.store(value, self.getvar(name))
 
     def delvar(self, name: str) -> None:
-        """Forget a variable, if that means to count references."""
         if self._is_counted(name):
             super().delvar(name)
 

@@ -14,7 +14,6 @@ def log_add(x, y):
 
 @jit
 def largest(scores):
-    """Largest entry of `scores` (K,)."""
     top = -np.inf
     for a in range(scores.shape[0]):
         top = max(top, scores[a])

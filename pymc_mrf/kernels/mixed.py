@@ -65,13 +65,7 @@ class Layout(NamedTuple):
 class Listed(NamedTuple):
     """States of the answers, all or a sample of them.
 
-    Attributes
-    ----------
-    states : (a, N) int8 array
-    z : (Q, N) array
-        Features.
-    base : (N,) array
-        Log weights.
+    `states` (a, N) int8. `z` (Q, N): features. `base` (N,): log weights.
     """
 
     states: np.ndarray
@@ -82,16 +76,8 @@ class Listed(NamedTuple):
 class Weighted(NamedTuple):
     """Probabilities of listed states at some parameters.
 
-    Attributes
-    ----------
-    p : (N,) array
-        Probabilities.
-    m : (c, N) array
-        Conditional means of the measurements.
-    h : (c, N) array
-        B z: scratch.
-    S, L : (c, c) arrays
-        Conditional covariance; a factor of the precision.
+    `p` (N,): probabilities. `m` (c, N): conditional means of the measurements. `h` (c, N): B z: scratch.
+    `S` and `L` (c, c): conditional covariance; a factor of the precision.
     """
 
     p: np.ndarray
@@ -117,7 +103,6 @@ def listed(layout: Layout, states: np.ndarray, base: np.ndarray) -> Listed:
 
 
 def allocate_weighted(layout: Layout, n_states: int) -> Weighted:
-    """Room for the probabilities of `n_states` listed states."""
     c = layout.n_measured
     return Weighted(
         np.zeros(n_states), np.zeros((c, n_states)), np.zeros((c, n_states)), *np.zeros((2, c, c))

@@ -44,33 +44,14 @@ def stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
 class Plot:
     """A plot in the making: what a user wants of it, and from `open` on its `PlotCollection`.
 
-    Parameters
-    ----------
-    function : str
-        That makes it.
-    names : sequence of str
-        All visuals that it has.
-    visuals : mapping or None
-        Of the user: keyword arguments for each visual, or False to leave it out.
-    backend : str or None
-        Of the user. Matplotlib alone is served, and is the default, unless `any_backend`; then the default
-        is ``rcParams["plot.backend"]``.
-    pc_kwargs : mapping
-        Of the user, for `PlotCollection.wrap`.
-    any_backend : bool
+    `function`: that makes it. `names`: all visuals that it has. `visuals`: of the user: keyword
+    arguments for each visual, or False to leave it out. `backend`: of the user. Matplotlib alone is
+    served, and is the default, unless `any_backend`; then the default is ``rcParams["plot.backend"]``.
+    `pc_kwargs`: of the user, for `PlotCollection.wrap`.
 
-    Attributes
-    ----------
-    pc : PlotCollection
-    pc_kwargs : mapping
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `visuals` is no mapping of keyword arguments or names something else, or for another backend; of
-        `open`, if `pc_kwargs` has what is no argument.
-    ImportError
-        If the backend is not installed.
+    Attributes: `pc` (PlotCollection). Raises a TypeError or ValueError if `visuals` is no mapping of
+    keyword arguments or names something else, or for another backend; of `open`, if `pc_kwargs` has what
+    is no argument. Raises an ImportError if the backend is not installed.
     """
 
     def __init__(
@@ -115,7 +96,6 @@ class Plot:
         return self.pc
 
     def shows(self, name: str) -> bool:
-        """Whether a visual is to be drawn."""
         return self._visuals.get(name) is not False
 
     def style(self, name: str, /, **defaults: Any) -> dict[str, Any]:
@@ -196,7 +176,6 @@ def _any_backend(backend: Any) -> str:
 
 
 def diverging_map() -> Any:
-    """Return the colour map of `DIVERGING`."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("orange_purple", DIVERGING)

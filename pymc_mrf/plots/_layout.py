@@ -106,7 +106,6 @@ def _in_rows(parts: list, places: list, sizes: list) -> np.ndarray:
     widths, heights = np.array(sizes).T
 
     def side(row_width: float) -> float:
-        """Height of a picture that holds the rows."""
         rows = _rows(parts, widths, row_width)
         width = max(widths[row].sum() for row in rows)
         return max(width / ASPECT, sum(heights[row].max() for row in rows))
@@ -149,16 +148,8 @@ def fit(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
 def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
     """Move centres until boxes around them no longer overlap, each pair along its shorter way out.
 
-    Parameters
-    ----------
-    xy, boxes : (d, 2) arrays
-        Centres, and widths and heights.
-    max_rounds : int
-        Crowded boxes may still overlap after so many rounds.
-
-    Returns
-    -------
-    (d, 2) array
+    `xy` and `boxes` (d, 2): centres, and widths and heights. `max_rounds`: crowded boxes may still
+    overlap after so many rounds. Returns (d, 2).
     """
     xy = xy.copy()
     reach = 0.5 * (boxes[:, None] + boxes[None])  # (d, d, 2)

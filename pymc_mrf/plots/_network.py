@@ -83,23 +83,11 @@ def open_network(
 ) -> Canvas:
     """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
-    Parameters
-    ----------
-    plot : Plot
-        With the visuals "nodes", "names" and "legend" among others.
-    data : xarray.Dataset
-    graph : PairwiseGraph or LaggedGraph
-    looks : NodeLooks
-    edges : (m, 2) integer array
-        Pairs of nodes that are drawn together unless `pos` is given.
-    pos : optional
-        Position (x, y) of every node, as `points` takes them.
-    lengths : (m,) array, optional
-        How long `edges` should be, compared with each other; all alike by default.
-    beside : (float, float)
-        Inches that other legends take to the right of the networks, and below.
-    loop_height : float
-        Inches that loops take above or below a node.
+    `plot`: with the visuals "nodes", "names" and "legend" among others. `edges` (m, 2) integer: pairs of
+    nodes that are drawn together unless `pos` is given. `pos`: position (x, y) of every node, as
+    `points` takes them. `lengths` (m,), optional: how long `edges` should be, compared with each other;
+    all alike by default. `beside` (float, float): inches that other legends take to the right of the
+    networks, and below. `loop_height`: inches that loops take above or below a node.
     """
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
@@ -263,7 +251,6 @@ def _draw_dots(
 
 
 def _outline(marker: str) -> Any:
-    """Path of a marker of size 1."""
     from matplotlib.markers import MarkerStyle
 
     style = MarkerStyle(marker)

@@ -32,14 +32,8 @@ SHARES = ("explained_accuracy", "explained_variance")  # of `predictability`, by
 class Shape(NamedTuple):
     """How nodes of one kind look.
 
-    Attributes
-    ----------
-    box : str or callable
-        Style of the box of a label, as matplotlib takes it.
-    marker : str
-        Of a dot.
-    growth : float
-        Width and height in parts of those of the label.
+    `box`: style of the box of a label, as matplotlib takes it. `marker`: of a dot. `growth`: width and
+    height in parts of those of the label.
     """
 
     box: Any
@@ -48,7 +42,6 @@ class Shape(NamedTuple):
 
 
 def ellipse(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
-    """Path of the ellipse around a label, as a custom box style of matplotlib."""
     from matplotlib.path import Path
 
     centre, half = _padded(x0, y0, width, height, mutation_size)
@@ -57,12 +50,10 @@ def ellipse(x0: float, y0: float, width: float, height: float, mutation_size: fl
 
 
 def rectangle(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
-    """Path of the rectangle around a label, as a custom box style of matplotlib."""
     return _polygon([(-1, -1), (1, -1), (1, 1), (-1, 1)], x0, y0, width, height, mutation_size)
 
 
 def diamond(x0: float, y0: float, width: float, height: float, mutation_size: float) -> Any:
-    """Path of the diamond around a label, as a custom box style of matplotlib."""
     return _polygon([(-2, 0), (0, -2), (2, 0), (0, 2)], x0, y0, width, height, mutation_size)
 
 
@@ -92,15 +83,8 @@ SHAPES = {
 def node_kinds(nodes: Sequence[Hashable], node_kind: Any) -> list[str] | None:
     """Kind of each of the `nodes`; None if none are given.
 
-    Parameters
-    ----------
-    nodes : sequence of d hashables
-    node_kind : mapping by node, sequence of d kinds, field variable of a model, or None
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a node has no kind, or one that has no shape.
+    `nodes` sequence of d hashables. Raises a TypeError or ValueError if a node has no kind, or one that
+    has no shape.
     """
     if node_kind is None:
         return None
@@ -221,16 +205,8 @@ def text_size(text: str, font_size: Any, padding: float = 0.0) -> tuple[float, f
 def node_shares(nodes: Sequence[Hashable], value: Any) -> np.ndarray | None:
     """Share (d,) of each of the `nodes`, NaN where there is none; None if `value` is.
 
-    Parameters
-    ----------
-    nodes : sequence of d hashables
-    value : Dataset or DataArray of `predictability`, mapping by node, sequence of d numbers, or None
-        Means of draws are taken. Shares below 0, of nodes that the others mislead about, are 0.
-
-    Raises
-    ------
-    ValueError
-        If nodes have other names, or a share is above 1.
+    `nodes` sequence of d hashables. `value`: means of draws are taken. Shares below 0, of nodes that the
+    others mislead about, are 0. Raises a ValueError if nodes have other names, or a share is above 1.
     """
     if value is None:
         return None
@@ -271,13 +247,8 @@ def _by_node(shares: xr.Dataset, names: list[str]) -> dict[Hashable, float]:
 class Rings(Artist):
     """Parts of the outlines of labels, clockwise from the middle of the top.
 
-    Parameters
-    ----------
-    texts : sequence of d matplotlib texts with boxes
-    shares : (d,) array
-        Of each outline; nothing is drawn of those that are NaN.
-    **style
-        ``color`` and ``linewidth``, in points.
+    `texts` sequence of d matplotlib texts with boxes. `shares` (d,): of each outline; nothing is drawn
+    of those that are NaN. `**style`: ``color`` and ``linewidth``, in points.
     """
 
     def __init__(

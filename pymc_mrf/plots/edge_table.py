@@ -116,7 +116,6 @@ def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: An
 
 
 def _write_values(da: xr.DataArray, target: Any, sd: np.ndarray, **style: Any) -> None:
-    """Write mean and standard deviation into every cell."""
     largest = np.abs(da.values).max()
     style = {"ha": "center", "va": "center", "fontsize": 9, **style}
     for (a, b), mean in np.ndenumerate(da.values):

@@ -351,7 +351,6 @@ def _name_state(
     names: Mapping,
     **style: Any,
 ) -> Any:
-    """Name the state of a facet."""
     from arviz_plots import visuals as azv
 
     return azv.labelled_title(da, target, **{"text": f"state {names[sel['state']]}", **style})

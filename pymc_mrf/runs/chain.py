@@ -100,11 +100,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
     the store has the point, the state of every step and that of its random generator, and nothing else is
     handed from one draw to the next.
 
-    Parameters
-    ----------
-    plan : Plan
-    report : callable
-        Called now and then; the chain writes and stops if it returns True.
+    `report`: called now and then; the chain writes and stops if it returns True.
     """
     step, tune, total = plan.step, plan.tune, plan.tune + plan.draws
     writer = ChainWriter(plan)
@@ -138,12 +134,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
 
 
 class ChainWriter:
-    """Draws of a chain that are to be written, as PyMC records them.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
+    """Draws of a chain that are to be written, as PyMC records them."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -180,7 +171,6 @@ class ChainWriter:
         self.due = self._since + min(max(SECONDS, self._cost / COST), LONGEST)
 
     def add(self, point: dict[str, np.ndarray], stats: list[dict[str, Any]]) -> None:
-        """Record a step."""
         trace = self._trace
         if trace.draw_idx == trace.draws:
             trace.setup(trace.draws, self._plan.chain, self._plan.step.stats_dtypes)
@@ -217,15 +207,7 @@ class ChainWriter:
 def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
     """Posterior and statistics of one chain, named and labelled by PyMC.
 
-    Parameters
-    ----------
-    trace : NDArray
-        Without room for more draws.
-    model : pymc.Model
-
-    Returns
-    -------
-    dict of xarray.Dataset
+    `trace`: without room for more draws.
     """
     found = pm.to_inference_data(MultiTrace([trace]), model=model, save_warmup=False).children
     # PyMC leaves the warnings out of results, too: they are logged
@@ -236,13 +218,7 @@ def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
 
 
 class Worker:
-    """Process of one chain.
-
-    Parameters
-    ----------
-    plan : Plan
-    context : multiprocessing context
-    """
+    """Process of one chain."""
 
     def __init__(self, plan: Plan, context: Any) -> None:
         self.chain = plan.chain
@@ -266,19 +242,9 @@ def run_in_processes(
 ) -> None:
     """Run chains in processes.
 
-    Parameters
-    ----------
-    plans : sequence of Plan
-    cores : int
-        Number of chains at a time.
-    context : multiprocessing context
-    hear : callable
-        Called with a chain and its news; all chains write and stop if it returns True.
-
-    Raises
-    ------
-    ParallelSamplingError
-        If a chain fails, or its process is killed; the others write and stop.
+    `cores`: number of chains at a time. `hear`: called with a chain and its news; all chains write and
+    stop if it returns True. Raises a ParallelSamplingError if a chain fails, or its process is killed;
+    the others write and stop.
     """
     waiting = [Worker(plan, context) for plan in plans]
     active: dict[Connection, Worker] = {}

@@ -17,10 +17,6 @@ class LocalFolder:
     """A folder of this machine.
 
     A file is written under a temporary name, forced to the disk and renamed, which POSIX systems do at once.
-
-    Parameters
-    ----------
-    path : pathlib.Path
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +47,6 @@ class LocalFolder:
         return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
 
     def delete(self, name: str) -> None:
-        """Delete a file, if there is one."""
         (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
@@ -61,10 +56,7 @@ class LocalFolder:
         The lock is that of the system (flock): it is free as soon as all processes that have it are dead.
         Those that are forked from this one have it too.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has it.
+        Raises a RuntimeError if another process has it.
         """
         import fcntl
 
@@ -89,12 +81,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder at a URL. Object stores write a file at once, which is supposed of all others.
-
-    Parameters
-    ----------
-    url : str
-    """
+    """A folder at a URL. Object stores write a file at once, which is supposed of all others."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -137,10 +124,7 @@ class RemoteFolder:
 
         That of a dead process of this machine is taken over.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has it, or had it on another machine.
+        Raises a RuntimeError if another process has it, or had it on another machine.
         """
         with suppress(FileNotFoundError):
             owner = _owner(self.read("lock"))

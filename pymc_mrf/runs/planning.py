@@ -45,17 +45,9 @@ OF_FITS = {
 class Truth(NamedTuple):
     """A field with known parameters.
 
-    Attributes
-    ----------
-    graph : PairwiseGraph
-        The candidate edges.
-    weight : (r,) array
-    content : bytes
-        All of its numbers.
-    rows : callable
-        Draws rows (n, d) from their number and a generator.
-    scale : (d,) array, optional
-        Of a Gaussian field, what its measurements are divided by.
+    `graph`: the candidate edges. `weight` (r,). `content`: all of its numbers. `rows`: draws rows (n, d)
+    from their number and a generator. `scale` (d,), optional: of a Gaussian field, what its measurements
+    are divided by.
     """
 
     graph: PairwiseGraph
@@ -96,7 +88,6 @@ class _Study:
         return np.random.SeedSequence(self.random_seed, spawn_key=of)
 
     def draw_truth(self, rng: np.random.Generator) -> Truth:
-        """Read the true field, or draw it first."""
         return _read_truth(self.truth(rng) if callable(self.truth) else self.truth)
 
 

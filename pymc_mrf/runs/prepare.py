@@ -41,19 +41,8 @@ NOT_SUPPORTED = {
 class PreparedRun(NamedTuple):
     """What `pymc.sample` makes before it samples.
 
-    Attributes
-    ----------
-    step : BlockedStep or CompoundStep
-    starts : list of dict
-        One per chain.
-    rngs : list of RandomGeneratorState
-        One per chain.
-    tune : int
-    trace : NDArray
-        An empty one, of the variables that are kept as they are.
-    packed : tuple of str
-        Those of which only what is not 0 is kept.
-    context : multiprocessing context
+    `starts`: one per chain. `rngs`: one per chain. `trace`: an empty one, of the variables that are kept
+    as they are. `packed`: those of which only what is not 0 is kept.
     """
 
     step: Any

@@ -92,12 +92,7 @@ class RunProgress:
 def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress:
     """Judge what is written.
 
-    Parameters
-    ----------
-    store : Store
-    run : Run
-    draws : int, optional
-        Number of draws after which chains are cut.
+    `draws`: number of draws after which chains are cut.
     """
     heads = [store.head(chain) for chain in range(run.chains)]
     idata = read_draws(store, run, warmup=False, draws=draws)
@@ -183,18 +178,9 @@ log = logging.getLogger("pymc.pymc_mrf")
 class Listener:
     """What is done with the news of chains.
 
-    Parameters
-    ----------
-    store : Store
-    run : Run
-    bars : ProgressBars
-    target : dict or None
-        "rhat" and "ess", or one of the two.
+    `target`: "rhat" and "ess", or one of the two.
 
-    Attributes
-    ----------
-    n_draws : int or None
-        After which the target was reached.
+    Attributes: `n_draws`: after which the target was reached.
     """
 
     def __init__(

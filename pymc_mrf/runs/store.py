@@ -34,16 +34,8 @@ LEVEL = -5
 class Head(NamedTuple):
     """How far a chain has come.
 
-    Attributes
-    ----------
-    n : int
-        Steps that are written, those of tuning included.
-    pieces : list of [int, int]
-        First step of each piece, and the one after its last.
-    seconds : float
-        That they took.
-    pace : float
-        Seconds per step of late.
+    `n`: steps that are written, those of tuning included. `pieces`: first step of each piece, and the
+    one after its last. `seconds`: that they took. `pace`: seconds per step of late.
     """
 
     n: int
@@ -55,13 +47,7 @@ class Head(NamedTuple):
 class Run(NamedTuple):
     """Which run it is.
 
-    Attributes
-    ----------
-    seed : int or list of int
-    tune, draws, chains, cores : int
-    summaries : dict of str
-        "n_groups" or "edge_density", by the names of the variables of which progress shows one.
-    fingerprint : dict of str
+    `summaries`: "n_groups" or "edge_density", by the names of the variables of which progress shows one.
     """
 
     seed: Any
@@ -76,10 +62,7 @@ class Run(NamedTuple):
 class Store:
     """The folder of a run.
 
-    Parameters
-    ----------
-    location : str
-        Path or URL.
+    `location`: path or URL.
     """
 
     def __init__(self, location: str) -> None:
@@ -97,23 +80,19 @@ class Store:
         return Run(**found)
 
     def begin(self, run: Run, data: dict[str, xr.Dataset]) -> None:
-        """Write which run it is, and its data."""
         refuse_strangers(self.folder, self.location, {DATA})
         self.folder.write(DATA, to_bytes(data))
         self.folder.write(RUN, json.dumps({"format": FORMAT, **run._asdict()}, indent=1).encode())
 
     def data(self) -> dict[str, xr.Dataset]:
-        """Read the groups of the data, as PyMC gives them."""
         return from_bytes(self.folder.read(DATA))
 
     def head(self, chain: int) -> Head:
-        """How far a chain has come."""
         with suppress(FileNotFoundError):
             return Head(**json.loads(self.folder.read(f"{_of(chain)}/{HEAD}")))
         return Head(0, [], 0.0, 0.0)
 
     def state(self, chain: int, n: int) -> dict[str, Any]:
-        """State of a chain after n steps."""
         return pickle.loads(self.folder.read(f"{_of(chain)}/{_state(n)}"))
 
     def commit(
@@ -121,11 +100,8 @@ class Store:
     ) -> None:
         """Write the last piece of a head and the state after it; then they count, and old ones go.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has claimed the chain: a cluster may think that a worker is dead, or its
-            client, while it only cannot be reached.
+        Raises a RuntimeError if another process has claimed the chain: a cluster may think that a worker
+        is dead, or its client, while it only cannot be reached.
         """
         folder, last = _of(chain), head.pieces[-1]
         self._check_owner(chain)
@@ -147,10 +123,7 @@ class Store:
     def claim(self, chain: int) -> Head:
         """Keep other processes from writing to a chain, delete what one that was killed has left.
 
-        Returns
-        -------
-        Head
-            How far the chain has come, read after the others are kept from it.
+        Returns Head: how far the chain has come, read after the others are kept from it.
         """
         self.folder.write(f"{_of(chain)}/{OWNER}", self._owner)
         head = self.head(chain)
@@ -160,7 +133,6 @@ class Store:
         return head
 
     def files(self, chain: int) -> dict[str, bytes]:
-        """Read all files of a chain, by their names in the folder."""
         names = [f"{_of(chain)}/{name}" for name in self.folder.names(_of(chain))]
         return {name: self.folder.read(name) for name in names}
 
@@ -180,19 +152,9 @@ class Store:
 def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None) -> xr.DataTree:
     """Assemble the draws of all chains as `pymc.sample` does.
 
-    Parameters
-    ----------
-    store : Store
-    run : Run
-    warmup : bool
-        Whether to read what was drawn while tuning.
-    draws : int, optional
-        Number of draws after which chains are cut.
-
-    Returns
-    -------
-    xarray.DataTree
-        Chains of unequal length are cut so that most draws are left (as PyMC does with an interrupted run).
+    `warmup`: whether to read what was drawn while tuning. `draws`: number of draws after which chains
+    are cut. Returns xarray.DataTree: chains of unequal length are cut so that most draws are left (as
+    PyMC does with an interrupted run).
     """
     found = [store.pieces(chain) for chain in range(run.chains)]
     most = run.draws if draws is None else draws
@@ -286,15 +248,7 @@ def _joined(parts: list[xr.Dataset], dim: str) -> xr.Dataset:
 def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
     """Make one file of several datasets.
 
-    Parameters
-    ----------
-    groups : dict of xarray.Dataset
-        By the names of their groups.
-
-    Returns
-    -------
-    bytes
-        What `zarr.storage.ZipStore` reads.
+    `groups`: by the names of their groups. Returns bytes: what `zarr.storage.ZipStore` reads.
     """
     from zarr.codecs import ZstdCodec
     from zarr.storage import MemoryStore

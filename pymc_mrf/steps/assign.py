@@ -126,7 +126,6 @@ class Unsampleable(BlockedStep):
         )
 
     def step(self, point):
-        """Fail, as it is never reached."""
         raise AssertionError("Unsampleable is never instantiated")
 
 

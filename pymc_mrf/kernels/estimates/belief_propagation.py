@@ -95,25 +95,11 @@ def pairwise_passes(
 ):
     """Iterate until no message has to change by more than `tolerance`.
 
-    Parameters
-    ----------
-    messages : (2, r, K) array
-        Log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
-        edges[e, 1], ``messages[1, e]`` back.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    order : (d,) int array
-    maximise : bool
-        Max-product: messages are maxima over the states of the sender, not sums.
-    damping, tolerance : float
-    max_iterations : int
-
-    Returns
-    -------
-    n_iterations : int
-    residual : float
-        Largest change of a probability in the last iteration; NaN if no configuration is possible.
+    `messages` (2, r, K): log messages, started from the given values; ``messages[0, e]`` goes from
+    edges[e, 0] to edges[e, 1], ``messages[1, e]`` back. `edge_tables` (r, K, K), `node_tables` (d, K)
+    and `order` (d,) int. `maximise`: max-product: messages are maxima over the states of the sender, not
+    sums. Returns `n_iterations`; `residual`: largest change of a probability in the last iteration; NaN
+    if no configuration is possible.
     """
     n_most = 0
     for i in range(order.shape[0]):
@@ -200,22 +186,10 @@ def factor_scores(scores, messages, tables, links, f, target, nu):
 def factor_passes(messages, tables, links, order, damping, tolerance, max_iterations):
     """`pairwise_passes` of a factor graph: factors send to their variables in `order` and back.
 
-    Parameters
-    ----------
-    messages : (L, largest cardinality) array
-        Log messages from factor to variable, one row per link, started from the given values.
-    tables : (T,) array
-        All log tables one after the other.
-    links : FactorLinks
-    order : (F,) int array
-    damping, tolerance : float
-    max_iterations : int
-
-    Returns
-    -------
-    n_iterations : int
-    residual : float
-        Largest change of a probability in the last iteration; NaN if no configuration is possible.
+    `messages` (L, largest cardinality): log messages from factor to variable, one row per link, started
+    from the given values. `tables` (T,): all log tables one after the other. `links` (FactorLinks) and
+    `order` (F,) int. Returns `n_iterations`; `residual`: largest change of a probability in the last
+    iteration; NaN if no configuration is possible.
     """
     n_most = messages.shape[1]
     n_scope, n_cells = 0, 0
@@ -287,21 +261,11 @@ def factor_beliefs(messages, tables, links, variables, factors):
 def tree_reweighted_passes(edge_tables, node_tables, edges, ρ, damping, n_passes, messages, beliefs):
     """Update all messages, edge by edge, `n_passes` times.
 
-    Parameters
-    ----------
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    edges : (r, 2) int array
-    ρ : (r,) array
-        Appearance probability of each edge, in (0, 1].
-    damping : float
-        Weight of the old message in [0, 1).
-    n_passes : int
-    messages : (2, r, K) array
-        Log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
-        edges[e, 1], ``messages[1, e]`` back.
-    beliefs : (d, K) array
-        Overwritten: log node tables plus ρ-weighted incoming messages.
+    `edge_tables` (r, K, K), `node_tables` (d, K) and `edges` (r, 2) int. `ρ` (r,): appearance
+    probability of each edge, in (0, 1]. `damping`: weight of the old message in [0, 1). `messages` (2,
+    r, K): log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
+    edges[e, 1], ``messages[1, e]`` back. `beliefs` (d, K): overwritten: log node tables plus ρ-weighted
+    incoming messages.
     """
     n_states = node_tables.shape[1]
     beliefs[:] = node_tables

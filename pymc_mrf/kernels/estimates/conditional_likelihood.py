@@ -19,20 +19,9 @@ from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative
 def group_log_conditional(x, members, place, edge_tables, node_tables, graph, inside, scores, out):
     """Write log p(x_G | x_rest) of every row of `x` into `out`.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        State indices.
-    members : (g,) int64 array
-        Nodes of the group G, all different.
-    place : (d,) int64 array
-        Position of a node in `members`; -1 outside the group.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    inside, scores : (K ** g,) arrays
-        Scratch.
-    out : (n,) array
+    `x` (n, d) int8: state indices. `members` (g,) int64: nodes of the group G, all different. `place`
+    (d,) int64: position of a node in `members`; -1 outside the group. `edge_tables` (r, K, K) and
+    `node_tables` (d, K). `inside` and `scores` (K ** g,): scratch. `out` (n,).
     """
     n_states = node_tables.shape[1]
     own = np.empty((members.shape[0], n_states))

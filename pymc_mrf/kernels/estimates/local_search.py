@@ -33,16 +33,9 @@ def decode(z, messages, edge_tables, node_tables, graph, order):
     On a forest, with converged max-product messages and roots first, this is a mode even where several
     configurations are most probable.
 
-    Parameters
-    ----------
-    z : (d,) int8 array
-        Overwritten.
-    messages : (2, r, K) array
-        As in `pymc_mrf.kernels.estimates.belief_propagation.pairwise_passes`.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    order : (d,) int array
+    `z` (d,) int8: overwritten. `messages` (2, r, K): as in
+    `pymc_mrf.kernels.estimates.belief_propagation.pairwise_passes`. `edge_tables` (r, K, K),
+    `node_tables` (d, K) and `order` (d,) int.
     """
     z[:] = -1
     scores = np.empty(node_tables.shape[1])
@@ -116,22 +109,9 @@ def pick_change(f, z, free, cells, tables, links, rng):
 def make_possible(z, free, tables, links, n_changes, rng):
     """Change the free variables of `z` until no factor is violated.
 
-    Parameters
-    ----------
-    z : (d,) int8 array
-        State indices, changed in place.
-    free : (d,) bool array
-    tables : (T,) array
-        Log tables of all factors one after the other.
-    links : FactorLinks
-    n_changes : int
-        Largest number of changes.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    bool
-        Whether `z` has positive probability now.
+    `z` (d,) int8: state indices, changed in place. `free` (d,) bool. `tables` (T,): log tables of all
+    factors one after the other. `links` (FactorLinks). `n_changes`: largest number of changes. Returns
+    bool: whether `z` has positive probability now.
     """
     n_factors = links.table_ptr.shape[0] - 1
     cells = np.empty(n_factors, dtype=np.int64)

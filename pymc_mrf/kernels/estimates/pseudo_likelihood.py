@@ -26,19 +26,9 @@ _FLUSH = 512  # factors of at most 2 whose product is no larger than 2^512
 def local_fields(x, first, weight, bias, graph, T, H):
     """Log odds of state 1 of every node given the rest, of the next rows of `x`, side by side.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        Binary rows.
-    first : int
-        The first row.
-    weight : (r,) array
-    bias : (d,) array
-    graph : GraphArrays
-    T : (d, L) array
-        Overwritten by the states of L rows; zeros where there are no more.
-    H : (d, L) array
-        Overwritten by their log odds.
+    `x` (n, d) int8: binary rows. `first`: the first row. `weight` (r,) and `bias` (d,). `T` (d, L):
+    overwritten by the states of L rows; zeros where there are no more. `H` (d, L): overwritten by their
+    log odds.
     """
     d, lanes = T.shape
     size = min(lanes, x.shape[0] - first)
@@ -61,16 +51,8 @@ def local_fields(x, first, weight, bias, graph, T, H):
 def log_conditionals(T, H, value, factor):
     """Sum log p(x_i | rest) over the nodes, and turn log odds into probabilities of state 1.
 
-    Parameters
-    ----------
-    T : (d, L) array
-        States of L rows.
-    H : (d, L) array
-        Log odds; overwritten.
-    value : (L,) array
-        Overwritten by the sums.
-    factor : (L,) array
-        Scratch: one logarithm of a product serves many nodes.
+    `T` (d, L): states of L rows. `H` (d, L): log odds; overwritten. `value` (L,): overwritten by the
+    sums. `factor` (L,): scratch: one logarithm of a product serves many nodes.
     """
     value[:] = 0.0
     factor[:] = 1.0
@@ -194,17 +176,8 @@ def log_pseudo_likelihood_gradient(
 ):
     """Return ``sum_c row_weights[c] * lpl(x[c])`` and write its gradient by the log tables.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    row_weights : (n,) array
-    grad_edge : (r, K, K) array
-        Overwritten.
-    grad_node : (d, K) array
-        Overwritten.
+    `x` (n, d) int8, `edge_tables` (r, K, K), `node_tables` (d, K) and `row_weights` (n,). `grad_edge`
+    (r, K, K): overwritten. `grad_node` (d, K): overwritten.
     """
     if node_tables.shape[1] == 2:
         return binary_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node)
@@ -214,15 +187,9 @@ def log_pseudo_likelihood_gradient(
 class Statistics(NamedTuple):
     """What each of p natural parameters multiplies.
 
-    Attributes
-    ----------
-    labels : (r,) int64 array
-        Edge e has log table ``parameters[labels[e]] * edge_statistic``.
-    edge_statistic : (K, K) symmetric array
-    columns : (d, q) int64 array
-        Which parameters are the q numbers of each node, -1 for none.
-    node_basis : (q, K) array
-        Log tables of these numbers.
+    `labels` (r,) int64: edge e has log table ``parameters[labels[e]] * edge_statistic``.
+    `edge_statistic` (K, K) symmetric. `columns` (d, q) int64: which parameters are the q numbers of each
+    node, -1 for none. `node_basis` (q, K): log tables of these numbers.
     """
 
     labels: np.ndarray
@@ -239,17 +206,9 @@ def pseudo_scores_and_information(
 
     Both outputs are overwritten: the ingredients of the Godambe sandwich (variability and sensitivity).
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    counts : (n,) array
-        How often each row was observed; its gradient is that of one.
-    statistics : Statistics
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    scores : (n, p) array
-    information : (p, p) array
+    `x` (n, d) int8. `counts` (n,): how often each row was observed; its gradient is that of one.
+    `statistics` (Statistics), `edge_tables` (r, K, K), `node_tables` (d, K), `scores` (n, p) and
+    `information` (p, p).
     """
     n, d = x.shape
     n_states, q = node_tables.shape[1], statistics.columns.shape[1]

@@ -14,14 +14,9 @@ def factorise_sparse(indptr, rows, values, lower, pivots):
 
     NaN if the matrix is not positive definite, `lower` and `pivots` then having no meaning.
 
-    Parameters
-    ----------
-    indptr, rows : (n + 1,), (m,) int arrays
-        Pattern of L, as of `selected_inverse`.
-    values : (m,) array
-        Entries of the matrix, on its diagonal and below, zeros where only L has some.
-    lower, pivots : (m,), (n,) arrays
-        Overwritten: entries of L, and the diagonal of D.
+    `indptr` and `rows` (n + 1,), (m,) int: pattern of L, as of `selected_inverse`. `values` (m,):
+    entries of the matrix, on its diagonal and below, zeros where only L has some. `lower` and `pivots`
+    (m,), (n,): overwritten: entries of L, and the diagonal of D.
     """
     n, log_det = pivots.shape[0], 0.0
     column = np.zeros(n)  # the present column
@@ -60,16 +55,10 @@ def log_determinant_and_slopes(indptr, rows, place, entries, slopes):
 
     NaN if the matrix is not positive definite, and slopes 0.
 
-    Parameters
-    ----------
-    indptr, rows : (n + 1,), (m,) int arrays
-        Pattern of the factor, as of `selected_inverse`.
-    place : (N,) int array
-        Where in this pattern each entry is.
-    entries : (N,) array
-        Of the matrix, those on the diagonal and below.
-    slopes : (N,) array
-        Overwritten: entries of the inverse, twice those off the diagonal, each being two of the matrix.
+    `indptr` and `rows` (n + 1,), (m,) int: pattern of the factor, as of `selected_inverse`. `place` (N,)
+    int: where in this pattern each entry is. `entries` (N,): of the matrix, those on the diagonal and
+    below. `slopes` (N,): overwritten: entries of the inverse, twice those off the diagonal, each being
+    two of the matrix.
     """
     m, n = rows.shape[0], indptr.shape[0] - 1
     values, lower, pivots, inverse = np.zeros(m), np.empty(m), np.empty(n), np.empty(m)
@@ -91,18 +80,10 @@ def log_determinant_and_slopes(indptr, rows, place, entries, slopes):
 def selected_inverse(indptr, rows, lower, pivots, inverse):
     """Compute the entries of (L D L')^-1 in the pattern of L, last column first.
 
-    Parameters
-    ----------
-    indptr : (n + 1,) int array
-        Column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal first.
-    rows : (m,) int array
-        Ascending within a column. If column j has entries in rows i < k, column i has one in row k.
-    lower : (m,) array
-        Entries of L, ones on the diagonal.
-    pivots : (n,) array
-        Diagonal of D.
-    inverse : (m,) array
-        Overwritten.
+    `indptr` (n + 1,) int: column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal
+    first. `rows` (m,) int: ascending within a column. If column j has entries in rows i < k, column i
+    has one in row k. `lower` (m,): entries of L, ones on the diagonal. `pivots` (n,): diagonal of D.
+    `inverse` (m,): overwritten.
     """
     n = pivots.shape[0]
     total = np.zeros(n)

@@ -107,7 +107,6 @@ def mixture_labels(gamma, rate, labels, rng):
 
 @jit
 def log_beta(x, y):
-    """Logarithm of the Beta function."""
     return lgamma(x) + lgamma(y) - lgamma(x + y)
 
 

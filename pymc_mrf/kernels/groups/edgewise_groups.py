@@ -92,7 +92,6 @@ def add_estimated_edge(edges, view, e, x, terms):
 
 @move_edge.register(object)
 def move_known_edge(edges, view, e, x, value):
-    """Follow the move as that of a single edge."""
     questions.follow(edges, e, x / view.scale, value / view.scale)
     return False
 

@@ -45,17 +45,9 @@ def follow(view, e, x, value):
 def log_weights(own, groups, log_alpha, terms, base, rng, out):
     """Log weights of all labels of an edge that belongs to no group; auxiliary values after the groups'.
 
-    Parameters
-    ----------
-    own : float
-        Value that takes the place of the first auxiliary one, if it is not NaN.
-    groups : Groups
-        With room for N_AUXILIARY values.
-    log_alpha : float
-    terms : Terms or LevelTerms
-    base : BaseDensity
-    rng : numpy.random.Generator
-    out : (r + N_AUXILIARY,) array
+    `own`: value that takes the place of the first auxiliary one, if it is not NaN. `groups`: with room
+    for N_AUXILIARY values. `terms` (Terms or LevelTerms), `base` (BaseDensity) and `out` (r +
+    N_AUXILIARY,).
     """
     proposal = fit_proposal(terms, base)
     values, n_groups = groups.values, groups.n_groups[0]
@@ -128,23 +120,10 @@ def sharpen(terms, groups, log_alpha, base, weights):
 def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     """Redraw the labels of the entries in `order` in turn, until the views have to be renewed.
 
-    Parameters
-    ----------
-    groups : Groups
-        With room for N_AUXILIARY values; changed in place.
-    log_alpha : float
-    base : BaseDensity
-        The base measure over natural parameters.
-    views : (fields,) tuple of views of one type
-        One for each field that the parameters feed.
-    order : (k,) int64 array
-    terms : Terms or LevelTerms
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_visited, n_new : int
-        Entries visited, and those that opened a group.
+    `groups`: with room for N_AUXILIARY values; changed in place. `base`: the base measure over natural
+    parameters. `views` (fields,) tuple of views of one type: one for each field that the parameters
+    feed. `order` (k,) int64 and `terms` (Terms or LevelTerms). Returns `n_visited, n_new`: entries
+    visited, and those that opened a group.
     """
     labels, values, sizes, weights = groups.labels, groups.values, groups.sizes, groups.weights
     n_new = 0
@@ -176,17 +155,8 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
 def move_values(values, s, n, lam, base, terms, n_proposals, rng):
     """Independence moves of values whose likelihoods do not depend on each other, in place.
 
-    Parameters
-    ----------
-    values : (K,) array
-    s, n, lam : (K,) arrays
-        Their likelihoods, as in `edge_terms`.
-    base : BaseDensity
-        Their prior.
-    terms : Terms
-    n_proposals : int
-        Of every value.
-    rng : numpy.random.Generator
+    `values` (K,). `s`, `n` and `lam` (K,): their likelihoods, as in `edge_terms`. `base`: their prior.
+    `terms` (Terms). `n_proposals`: of every value.
     """
     for k in range(values.shape[0]):
         clear(terms)
@@ -221,7 +191,6 @@ class FixedView(NamedTuple):
 
 @describe.register(FixedView)
 def describe_fixed(view, e, x, terms):
-    """Likelihood of an edge that stands alone."""
     if view.n[e] > 0.0:
         terms.total[0] += view.s[e]
         add_term(terms, view.n[e], view.lam[e], 0.0)

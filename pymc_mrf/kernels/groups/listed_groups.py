@@ -38,11 +38,7 @@ def add_edge_of_histories(edges, view, e, x, terms):
 def add_group_information(edges, groups, out):
     """Add minus the Hessian of the log-likelihood by the values of groups, at the listed probabilities.
 
-    Parameters
-    ----------
-    edges : ListedRows
-    groups : (edges,) int64 array
-    out : (G, G) array
+    `edges` (ListedRows), `groups` (edges,) int64 and `out` (G, G).
     """
     field, rows, G = edges.field, edges.rows, out.shape[0]
     n_most, K = rows.states.shape[1], field.basis.shape[1]

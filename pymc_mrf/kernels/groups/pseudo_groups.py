@@ -160,14 +160,9 @@ def move_edge_in_rows(edges, view, e, x, value):
 def add_group_information(edges, arrivals, groups, out):
     """Add minus the Hessian of the log-likelihood by the weights of groups to `out` (G, G).
 
-    Parameters
-    ----------
-    edges : PseudoEdges
-        Whose local fields are up to date.
-    arrivals : (d + 1,), (n,), (n,) int64 arrays
-        Sources of node i, and edges from them: entries arrivals[0][i] to arrivals[0][i + 1] of the others.
-    groups : (edges,) int64 array
-    out : (G, G) array
+    `edges`: whose local fields are up to date. `arrivals` (d + 1,), (n,), (n,) int64: sources of node i,
+    and edges from them: entries arrivals[0][i] to arrivals[0][i + 1] of the others. `groups` (edges,)
+    int64 and `out` (G, G).
     """
     rows, (first, source, edge), (d, M, K) = edges.rows, arrivals, edges.field.features.shape
     n_most, n_rows = min(out.shape[0], np.max(np.diff(first))), min(rows.n.shape[1], ROWS)

@@ -283,7 +283,6 @@ def focus_on(tree, state, goal, anew):
 
 @part
 def restart_in_logs(tree, state, goal):
-    """Begin anew in logs, with clique `goal` in focus."""
     state.in_logs[0] = True
     focus_on(tree, state, goal, ANEW)
 

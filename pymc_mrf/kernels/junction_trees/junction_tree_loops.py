@@ -27,17 +27,8 @@ def meet(kind, big, first, start, stop, small, at, meeting, meetings, counter):
     In place, so that the kind is known where it is compiled: as a call, a pass over the tree of a binary
     10 x 10 grid took a fifth longer.
 
-    Parameters
-    ----------
-    kind : int
-        `SET`, `MULTIPLY`, `ADD`, `SUM` or `LOG_SUM`.
-    big : (cells,) array
-    first, start, stop : int
-    small : (cells,) array
-    at, meeting : int
-    meetings : Meetings
-    counter : (most nested loops,) int64 array
-        Scratch.
+    `kind`: `SET`, `MULTIPLY`, `ADD`, `SUM` or `LOG_SUM`. `big` (cells,), `small` (cells,) and `meetings`
+    (Meetings). `counter` (most nested loops,) int64: scratch.
     """
     place = meetings.places[meeting]
     if place.cells >= 0:

@@ -21,13 +21,8 @@ _BYTES = np.uint64(0x0101010101010101)
 class Links(NamedTuple):
     """Edges by node: those of node i are at ``ptr[i]`` to ``ptr[i + 1]`` of the others.
 
-    Attributes
-    ----------
-    ptr : (d + 1,) int32 or int64 array
-    end, edge : (2 r,) int32 or int64 array
-        Other end, and number of the edge.
-    first : (2 r,) bool array
-        Whether the node comes first in the edge.
+    `ptr` (d + 1,) int32 or int64. `end` and `edge` (2 r,) int32 or int64: other end, and number of the
+    edge. `first` (2 r,) bool: whether the node comes first in the edge.
     """
 
     ptr: np.ndarray
@@ -87,15 +82,9 @@ def count_states(x, edges, nodes, pairs):
     State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, at most 255,
     because it is the counts that take time to read and to write.
 
-    Parameters
-    ----------
-    x : (s, d, m) int8 array
-        States after each of s sweeps, one chain to a column.
-    edges : (r, 2) integer array
-    nodes : (d, K - 1, m) int32 array
-        Sweeps after which a node is in each of the states 1..K-1.
-    pairs : (r, K - 1, K - 1, m) int32 array
-        Sweeps after which the ends of an edge are in two of them.
+    `x` (s, d, m) int8: states after each of s sweeps, one chain to a column. `edges` (r, 2) integer.
+    `nodes` (d, K - 1, m) int32: sweeps after which a node is in each of the states 1..K-1. `pairs` (r, K
+    - 1, K - 1, m) int32: sweeps after which the ends of an edge are in two of them.
     """
     counted = np.empty(x.shape[2], dtype=np.uint8)  # bytes: 64 chains to an instruction
     for i in range(x.shape[1]):
@@ -138,16 +127,9 @@ def fill_moments(counts, n_sweeps, mean, squares):
 def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
     """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
 
-    Parameters
-    ----------
-    nodes : (d, K - 1, m) int32 array
-    pairs : (r, K - 1, K - 1, m) int32 array
-    edges : (r, 2) integer array
-    n_sweeps : int
-        That were counted.
-    node_moments : (2, d, K) array
-        Mean, and sum of squared deviations, on return.
-    pair_moments : (2, r, K, K) array
+    `nodes` (d, K - 1, m) int32, `pairs` (r, K - 1, K - 1, m) int32 and `edges` (r, 2) integer.
+    `n_sweeps`: that were counted. `node_moments` (2, d, K): mean, and sum of squared deviations, on
+    return. `pair_moments` (2, r, K, K).
     """
     K, m = nodes.shape[1] + 1, nodes.shape[2]
     every = np.empty((K, K, m), dtype=np.int32)

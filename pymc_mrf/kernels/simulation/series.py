@@ -75,25 +75,10 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
     Given the rest of its row and the rows before, the cell's own conditional is exact; later rows are seen
     node by node, each given the others of its row.
 
-    Parameters
-    ----------
-    x : (T, d) int8 array
-        States, changed in place.
-    cells : (N, 2) int64 array
-        Rows and nodes.
-    has_past : (T,) bool array
-        Rows whose states have a probability.
-    later : (T, 1 + L) int64 array
-    eta : (T or 1, r) array
-    tables : (T or 1, d, K) array
-    possible : (d, K) bool array
-        States that nodes have.
-    scores : (d, K) array
-    arrows : ArrowArrays
-    local : (T, d) array
-        Local fields at `x`, kept up to date.
-    rng : numpy.random.Generator
-
+    `x` (T, d) int8: states, changed in place. `cells` (N, 2) int64: rows and nodes. `has_past` (T,)
+    bool: rows whose states have a probability. `later` (T, 1 + L) int64, `eta` (T or 1, r) and `tables`
+    (T or 1, d, K). `possible` (d, K) bool: states that nodes have. `scores` (d, K) and `arrows`
+    (ArrowArrays). `local` (T, d): local fields at `x`, kept up to date.
     """
     K = scores.shape[1]
     log_p, of_target = np.empty(K), np.empty(K)

@@ -24,12 +24,8 @@ TINY = 1e-250
 class Factors(NamedTuple):
     """Tables of all factors.
 
-    Attributes
-    ----------
-    tables, psi : (T,) arrays
-        Log tables one after the other; potentials with largest entry one.
-    level : (F,) array
-        Logs of the scales of the potentials.
+    `tables` and `psi` (T,): log tables one after the other; potentials with largest entry one. `level`
+    (F,): logs of the scales of the potentials.
     """
 
     tables: np.ndarray
@@ -40,12 +36,9 @@ class Factors(NamedTuple):
 class Messages(NamedTuple):
     """What is known of one chain's present block.
 
-    Attributes
-    ----------
-    nu, pi : (d, largest cardinality) arrays
-        Log P(x_i = a | descendants and outside) up to constants; marginals given the outside.
-    joint, weights : (cells,) arrays
-        Of the clique that is looked at: products of its children's messages; weights of their joint states.
+    `nu` and `pi` (d, largest cardinality): log P(x_i = a | descendants and outside) up to constants;
+    marginals given the outside. `joint` and `weights` (cells,): of the clique that is looked at:
+    products of its children's messages; weights of their joint states.
     """
 
     nu: np.ndarray
@@ -243,20 +236,11 @@ def add_marginals(messages, z, factors, forest, b, variable_sum, factor_sum):
 def factor_tree_sweeps(x, tables, forest, n_sweeps, turns, rng, variable_sum, factor_sum):
     """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one chain per row, each of positive probability.
-    tables : (T,) array
-    forest : FactorForestArrays
-    n_sweeps : int
-    turns : bool
-        Whether every second sweep takes the blocks from the last to the first, so that two are reversible.
-    rng : numpy.random.Generator
-    variable_sum : (m, d, largest cardinality) array
-    factor_sum : (m, T) array
-        Per chain, the conditional marginals (eq. 4.14) are added here; nothing is if their first
-        axis is empty.
+    `x` (m, d) int8: state indices; one chain per row, each of positive probability. `tables` (T,) and
+    `forest` (FactorForestArrays). `turns`: whether every second sweep takes the blocks from the last to
+    the first, so that two are reversible. `variable_sum` (m, d, largest cardinality). `factor_sum` (m,
+    T): per chain, the conditional marginals (eq. 4.14) are added here; nothing is if their first axis is
+    empty.
     """
     n_most = 0
     for i in range(forest.cards.shape[0]):

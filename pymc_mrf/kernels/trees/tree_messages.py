@@ -81,14 +81,12 @@ class ChainScaled(NamedTuple):
 
 @begin.register(ChainOdds)
 def begin_with_odds(messages, p, i, row):
-    """Take the odds without neighbours."""
     base = messages.base
     messages.odds[p] = base[i, min(row, base.shape[1] - 1)]
 
 
 @absorb.register(ChainOdds)
 def absorb_in_odds(messages, p, link, z, j):
-    """Multiply the odds by the ratio if the neighbour is in state 1."""
     q, ratio = messages.odds[p], messages.ratio
     up = q * ratio[table_of(link, ratio.shape[0])]  # or it would be a branch
     messages.odds[p] = up if z[j] else q
@@ -96,7 +94,6 @@ def absorb_in_odds(messages, p, link, z, j):
 
 @send.register(ChainOdds)
 def send_odds(messages, p, parent, link):
-    """Multiply the odds of the parent."""
     w, q = messages.ratio[table_of(link, messages.ratio.shape[0])], messages.odds[p]
     messages.odds[parent] *= (1.0 + w * q) / (1.0 + q)
 
@@ -113,7 +110,6 @@ def draw_by_odds(messages, p, link, z, j, i, rng):
 
 @begin.register(ChainAgreement, ChainScaled)
 def begin_with_weights(messages, p, i, row):
-    """Take the table of the node."""
     phi = messages.phi
     for a in range(phi.shape[1]):
         messages.nu[p, a] = phi[i, a, min(row, phi.shape[2] - 1)]
@@ -127,7 +123,6 @@ def absorb_agreement(messages, p, link, z, j):
 
 @absorb.register(ChainScaled)
 def absorb_in_weights(messages, p, link, z, j):
-    """Multiply by the row of the neighbour's state."""
     nu, psi = messages.nu, messages.psi
     e, s = table_of(link, psi.shape[0]), z[j]
     for a in range(nu.shape[1]):
@@ -136,7 +131,6 @@ def absorb_in_weights(messages, p, link, z, j):
 
 @jit
 def sum_of_row(nu, p):
-    """Sum of row p of `nu` (p, K)."""
     total = 0.0
     for a in range(nu.shape[1]):
         total += nu[p, a]
@@ -207,7 +201,6 @@ def pair_scores(messages, p, link, a, scores):
 
 @begin.register(ChainLogs)
 def begin_with_logs(messages, p, i, row):
-    """Take the table of the node."""
     nu, tables = messages.nu, messages.node_tables
     for a in range(nu.shape[1]):
         nu[p, a] = tables[min(row, tables.shape[0] - 1), i, a]
@@ -215,7 +208,6 @@ def begin_with_logs(messages, p, i, row):
 
 @absorb.register(ChainLogs)
 def absorb_in_logs(messages, p, link, z, j):
-    """Add the row of the neighbour's state."""
     pair_scores(messages, p, link, z[j], messages.nu[p])
 
 
@@ -234,7 +226,6 @@ def send_logs(messages, p, parent, link):
 
 @draw.register(ChainLogs)
 def draw_by_logs(messages, p, link, z, j, i, rng):
-    """Draw by the logs."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     z[i] = draw_state(messages.nu[p], rng)

@@ -39,17 +39,9 @@ TILES = {"odds": tile_odds, "scaled": tile_scaled}
 def tree_sweeps(x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one chain per row, each of positive probability.
-    edge_tables : (r, K, K) array
-    node_tables : (1, d, K) or (m, d, K) array
-        Shared by all chains, or one table per chain.
-    forest : ForestArrays
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
+    `x` (m, d) int8: state indices; one chain per row, each of positive probability. `edge_tables` (r, K,
+    K). `node_tables` (1, d, K) or (m, d, K): shared by all chains, or one table per chain. `forest`
+    (ForestArrays).
     """
     potentials = tree_potentials(edge_tables, node_tables, graph.edges, len(x))
     sweep_potentials(x, potentials, forest, n_sweeps, rng)
@@ -107,7 +99,6 @@ def draw_block(messages, z, forest, b, rng):
 
 @jit
 def sweep(z, messages, forest, n_sweeps, row, rng):
-    """Move `z` by `n_sweeps` sweeps."""
     for _ in range(n_sweeps):
         for b in forest.visits:
             filter_block(messages, z, forest, b, row)

@@ -41,11 +41,7 @@ STEP_MAX = 0.5
 def exact_draws(sampler: AuxiliarySampler, statistic: np.ndarray, node_tables: np.ndarray) -> ExactDraws:
     """Prepare exact draws of as many rows as an exact `sampler` draws, in its room for work.
 
-    Parameters
-    ----------
-    sampler : AuxiliarySampler
-    statistic : (K, K) array with values in {0, 1}
-    node_tables : (d, K) array
+    `statistic` (K, K) with values in {0, 1} and `node_tables` (d, K).
     """
     K, r = len(statistic), sampler.graph.n_edges
     tree = field_tree(sampler.graph, K)
@@ -68,13 +64,7 @@ def exact_draws(sampler: AuxiliarySampler, statistic: np.ndarray, node_tables: n
 class SimulatedDraws:
     """Sums over rows that are simulated, Gibbs chains starting at the data.
 
-    Parameters
-    ----------
-    sampler : AuxiliarySampler
-    statistic : (K, K) array with values in {0, 1}
-    node_tables : (d, K) array
-    x : (n, d) int8 array
-        The data.
+    `statistic` (K, K) with values in {0, 1} and `node_tables` (d, K). `x` (n, d) int8: the data.
     """
 
     by_edge = False
@@ -126,31 +116,12 @@ def tied_pcd(
     the bounds of f, which alters no target of data with at most 2 m rows unless it is on the bound;
     parameters stay in [-ETA_MAX, ETA_MAX].
 
-    Parameters
-    ----------
-    eta : (G,) array
-        Starting point, left unchanged.
-    labels : (r,) int64 array in 0..G-1
-        No group is empty.
-    target : (G,) array
-        Data mean of f, averaged over the edges of each group.
-    particles : (m, d) int8 array
-        Moved in place.
-    edge_statistic : (K, K) array
-    node_tables : (d, K) array
-    simulator : GibbsSimulator
-        For m chains of the graph.
-    n_iterations : int
-        At least 1.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    eta : (G,) array
-        Average over the iterations.
-    gap : float
-        Largest difference, over groups, between the target and the particles' mean of f, both per
-        edge and the latter averaged over the iterations.
+    `eta` (G,): starting point, left unchanged. `labels` (r,) int64 in 0..G-1: no group is empty.
+    `target` (G,): data mean of f, averaged over the edges of each group. `particles` (m, d) int8: moved
+    in place. `edge_statistic` (K, K) and `node_tables` (d, K). `simulator`: for m chains of the graph.
+    `n_iterations`: at least 1. Returns `eta` (G,): average over the iterations; `gap`: largest
+    difference, over groups, between the target and the particles' mean of f, both per edge and the
+    latter averaged over the iterations.
     """
     m = len(particles)
     low, high = edge_statistic.min(), edge_statistic.max()
@@ -187,28 +158,12 @@ def floor_count(n, probability):
 class StrippedBeta:
     """Engine: fixed edge likelihoods, tied estimates by persistent contrastive divergence.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        Observed state indices.
-    graph : PairwiseGraph
-    family : Family
-        An agreement family.
-    eta : (r,) array
-        Free maximum-likelihood estimate of the natural parameters.
-    n_iterations : int
-        Iterations of tied PCD, each with one sweep of all particles, behind every tied estimate.
-    n_particles : int
+    `x` (n, d) int8: observed state indices. `family`: an agreement family. `eta` (r,): free
+    maximum-likelihood estimate of the natural parameters. `n_iterations`: iterations of tied PCD, each
+    with one sweep of all particles, behind every tied estimate.
 
-    Attributes
-    ----------
-    n : int
-    s : (r,) array
-        floor(n p_e).
-    lam : (r,) array
-        Logit of an isolated edge's probability of agreement at eta = 0, -log(K - 1).
-    view : FixedView
-        These likelihoods, for label sweeps.
+    Attributes: `s` (r,): floor(n p_e). `lam` (r,): logit of an isolated edge's probability of agreement
+    at eta = 0, -log(K - 1). `view`: these likelihoods, for label sweeps.
     """
 
     def __init__(
@@ -240,20 +195,9 @@ class StrippedBeta:
     ) -> tuple[np.ndarray, float]:
         """Improve the estimate of natural parameters tied by `labels`, starting from `eta`.
 
-        Parameters
-        ----------
-        labels : (r,) int64 array
-            Groups 0..K-1, none empty.
-        eta : (K,) array
-        particles : (m, d) int8 array
-            Moved in place.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        eta : (K,) array
-        gap : float
-            Largest difference between a group's mean agreement in the data and in the particles.
+        `labels` (r,) int64: groups 0..K-1, none empty. `eta` (K,). `particles` (m, d) int8: moved in
+        place. Returns `eta` (K,); `gap`: largest difference between a group's mean agreement in the data
+        and in the particles.
         """
         sizes = np.bincount(labels)
         target = np.bincount(labels, self._mean_agreement) / sizes

@@ -43,26 +43,11 @@ FAR = 110  # a Binomial variable of such a mean exceeds this with probability be
 class ExactDraws(NamedTuple):
     """Counts down a junction tree.
 
-    Attributes
-    ----------
-    statistic : (K, K) array with values in {0, 1}
-        Table of f.
-    tables : (r K K + d K,) array
-        Log tables, edges first; those of the edges are overwritten.
-    order : (r,) int64 array
-        Order in which a sampler should visit edges.
-    n : float
-        Rows of the data.
-    mirrored : bool
-        Whether a configuration and its mirror image count as one, as said above.
-    tree : TreeArrays
-    work : Workspace
-    focus : Focus
-    counts : (T,) array
-    log_table, delta : (K K,) arrays
-        Room for work.
-    by_edge : bool
-        Whether the statistic of one edge can be drawn alone, by `prepare_edges` and what follows there.
+    `statistic` (K, K) with values in {0, 1}: table of f. `tables` (r K K + d K,): log tables, edges
+    first; those of the edges are overwritten. `order` (r,) int64: order in which a sampler should visit
+    edges. `n`: rows of the data. `mirrored`: whether a configuration and its mirror image count as one,
+    as said above. `counts` (T,). `log_table` and `delta` (K K,): room for work. `by_edge`: whether the
+    statistic of one edge can be drawn alone, by `prepare_edges` and what follows there.
     """
 
     statistic: np.ndarray
@@ -240,21 +225,10 @@ def draw_counts(tree, work, n, mirrored, rng):
 def draw_edge_statistics(tree, work, statistic, n, mirrored, counts, out, rng):
     """Sum f over `n` independent draws, for every edge, into `out` (r,), after `collect`.
 
-    Parameters
-    ----------
-    tree : TreeArrays
-        Its first r factors are the edges of a pairwise field.
-    work : Workspace
-        As `collect` left it; `belief` is overwritten.
-    statistic : (K * K,) array
-        f, flat.
-    n : float
-    mirrored : bool
-        Whether mirror images have equal probability and equal f; see above.
-    counts : (T,) array
-        Overwritten by the counts of every factor's states.
-    out : (r,) array
-    rng : numpy.random.Generator
+    `tree`: its first r factors are the edges of a pairwise field. `work`: as `collect` left it; `belief`
+    is overwritten. `statistic` (K * K,): f, flat. `mirrored`: whether mirror images have equal
+    probability and equal f; see above. `counts` (T,): overwritten by the counts of every factor's
+    states. `out` (r,).
     """
     draw_counts(tree, work, n, mirrored, rng)
     sum_factors(tree, work.belief, counts, work.counter)

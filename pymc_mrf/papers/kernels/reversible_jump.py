@@ -107,24 +107,9 @@ def proposal(slab, g, h):
 def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
     """Propose a jump of every edge, all from the same draws of the field (sec. 4.3).
 
-    Parameters
-    ----------
-    w : (r,) array
-        Changed in place.
-    s : (r,) array
-        Sums of the features over the N observations.
-    N, n : float
-        Observations; draws.
-    mean, variance : (r,) arrays
-        Of the features, in the draws.
-    prior : EdgePrior
-    width : (r,) array
-        Delta.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_absent, n_added, n_deletable, n_deleted : int
+    `w` (r,): changed in place. `s` (r,): sums of the features over the N observations. `N` and `n`:
+    observations; draws. `mean` and `variance` (r,): of the features, in the draws. `prior` (EdgePrior).
+    `width` (r,): delta. Returns `n_absent, n_added, n_deletable, n_deleted`.
     """
     slab = prior.slab
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0
@@ -157,18 +142,8 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
 def sequential_jumps(view, prior, width, rng):
     """Propose a jump of one edge after the other, by exact ratios.
 
-    Parameters
-    ----------
-    view : a view
-        For `edge_moves`, exact, with `centre` 0: the biases stay.
-    prior : EdgePrior
-    width : (r,) array
-        Delta.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_absent, n_added, n_deletable, n_deleted : int
+    `view`: for `edge_moves`, exact, with `centre` 0: the biases stay. `prior` (EdgePrior). `width` (r,):
+    delta. Returns `n_absent, n_added, n_deletable, n_deleted`.
     """
     w, slab = view.w, prior.slab
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0

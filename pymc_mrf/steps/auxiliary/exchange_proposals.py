@@ -23,13 +23,8 @@ MAX_SHIFT = 2.0  # largest change of a coordinate in one iteration
 class PseudoPosterior(NamedTuple):
     """Gaussian approximation over the k coordinates of the value variables.
 
-    Attributes
-    ----------
-    mode : (k,) array
-    precision : (k, k) array
-        Positive definite.
-    touched : (u, k) bool array
-        Which coordinates change the parameters of which unit of observations.
+    `mode` (k,). `precision` (k, k): positive definite. `touched` (u, k) bool: which coordinates change
+    the parameters of which unit of observations.
     """
 
     mode: np.ndarray
@@ -44,13 +39,8 @@ def pseudo_posterior(
 ) -> PseudoPosterior:
     """Maximise by damped Newton steps, with differences for the prior and the chain rule.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Log density of everything but the fields, and rows of natural parameters of every field, as
-        functions of the coordinates (k,).
-    fields : list of IntractableField
-    start : (k,) array
+    `evaluate`: log density of everything but the fields, and rows of natural parameters of every field,
+    as functions of the coordinates (k,). `start` (k,).
     """
     v = start
     value = _objective(*evaluate(v), fields)
@@ -79,12 +69,10 @@ def pseudo_precision(
 
 
 def _units(fields: list[IntractableField]) -> list[tuple[IntractableField, np.ndarray]]:
-    """All units of observations, each with its field."""
     return [(field, unit) for field in fields for unit in field.units]
 
 
 def _unit_rows(fields, natural: list[np.ndarray]) -> list[np.ndarray]:
-    """Natural parameters (t,) of every unit."""
     return [
         rows[0 if len(rows) == 1 else unit[0]]
         for field, rows in zip(fields, natural, strict=True)
@@ -176,10 +164,7 @@ def named_blocks(
 
     Coordinates of ``values[i]`` are ``ends[i] : ends[i + 1]``.
 
-    Raises
-    ------
-    ValueError
-        If the blocks do not hold each variable exactly once.
+    Raises a ValueError if the blocks do not hold each variable exactly once.
     """
     chosen = [[model[v] if isinstance(v, str) else v for v in block] for block in blocks]
     named = [get_value_vars_from_user_vars(block, model) for block in chosen]

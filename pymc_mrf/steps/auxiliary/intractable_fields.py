@@ -56,30 +56,13 @@ class IntractableField(ABC):
     Subclasses say how its log tables are laid out: their `_shapes`, and the kernels that take them with the
     arrays of the graph, which they supply before they call the constructor.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        Variable of `model`.
-    node : Apply
-        Its field.
-    model : pymc.Model
-    step : str
-        Name of the step that asks, for messages.
-    draws : str
-    n_sweeps : int
-        Of the auxiliary sampler.
+    `rv`: variable of `model`. `node`: its field. `step`: name of the step that asks, for messages.
+    `n_sweeps`: of the auxiliary sampler.
 
-    Attributes
-    ----------
-    name : str
-    x : (n, d) int8 array
-        The observations; of a latent field at first random states, then what `follow` found.
-    parameters : list of TensorVariable
-        Symbolic, as users wrote them.
-    units : list of (m,) int64 arrays
-        Observations that share their parameters.
-    held : HeldData
-        To be asked at the start of every chain whether data and covariates are still those of the model.
+    Attributes: `x` (n, d) int8: the observations; of a latent field at first random states, then what
+    `follow` found. `parameters`: symbolic, as users wrote them. `units` list of (m,) int64: observations
+    that share their parameters. `held`: to be asked at the start of every chain whether data and
+    covariates are still those of the model.
     """
 
     _pseudo: ModuleType
@@ -109,7 +92,6 @@ class IntractableField(ABC):
 
     @property
     def is_latent(self) -> bool:
-        """Whether any cells are free."""
         return self._field.is_free
 
     @property
@@ -330,11 +312,8 @@ def parents_of_intractable_fields(model: pm.Model) -> dict:
 def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     """Refuse a field that a step which owns the variables `owned` cannot serve.
 
-    Raises
-    ------
-    ValueError
-        If the field has a free parent that is a Dirichlet process or another of POINT_MASSES, is
-        discrete, or belongs to another step.
+    Raises a ValueError if the field has a free parent that is a Dirichlet process or another of
+    POINT_MASSES, is discrete, or belongs to another step.
     """
     for parent in free_parents(node, model):
         kind = type(parent.owner.op)

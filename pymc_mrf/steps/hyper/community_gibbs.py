@@ -42,7 +42,6 @@ REMEDY = (
 
 
 def is_communities(rv) -> bool:
-    """Whether a variable is an `EdgeCommunities`."""
     return rv.owner is not None and isinstance(rv.owner.op, EdgeCommunitiesRV)
 
 
@@ -58,13 +57,8 @@ def communities_of(rv, model: pm.Model):
 class Edges(NamedTuple):
     """Edges whose probabilities depend on the communities, as far as they are known beforehand.
 
-    Attributes
-    ----------
-    ends : (r, 2) int64 array
-    value : TensorVariable
-        Zero where an edge is absent.
-    within, between : TensorVariable
-        Probabilities (r,) of the edges, if their ends are in one community and if they are in two.
+    `ends` (r, 2) int64. `value`: zero where an edge is absent. `within` and `between`: probabilities
+    (r,) of the edges, if their ends are in one community and if they are in two.
     """
 
     ends: np.ndarray

@@ -57,10 +57,7 @@ class ConjugateStep(MRFStep):
 def draw_inside(name: str, draw: Callable[[], float], end: float) -> float:
     """Draw until the value is none that double precision rounds to 0 or to the `end` of the support.
 
-    Raises
-    ------
-    ValueError
-        If it never is; `name` is the variable.
+    Raises a ValueError if it never is; `name` is the variable.
     """
     for _ in range(MAX_DRAWS):
         value = draw()

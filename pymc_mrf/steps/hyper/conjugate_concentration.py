@@ -41,14 +41,8 @@ def _is_its_process(rv, child, model: pm.Model) -> bool:
 class Concentration(NamedTuple):
     """Update of one concentration.
 
-    Attributes
-    ----------
-    rv, name : str
-        Of the variable and of its value.
-    read : PointFunction
-        Shape and scale of its prior, then the vectors of its processes.
-    is_log : bool
-        Whether the value is its logarithm.
+    `rv` and `name`: of the variable and of its value. `read`: shape and scale of its prior, then the
+    vectors of its processes. `is_log`: whether the value is its logarithm.
     """
 
     rv: str

@@ -49,34 +49,15 @@ def latent_field(rv, node, model: pm.Model, point, n_partitions: int, compile_kw
 class LatentField(ABC):
     """Rows of a latent field.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        Free variable of `model`.
-    node : Apply
-        The field behind it.
-    model : pymc.Model
-    point : dict
-        Values of all variables, at which impossible combinations are looked for.
-    n_partitions : int
-        Tree partitions to find.
-    compile_kwargs : dict or None
+    `rv`: free variable of `model`. `node`: the field behind it. `point`: values of all variables, at
+    which impossible combinations are looked for. `n_partitions`: tree partitions to find.
+    `compile_kwargs` (dict or None).
 
-    Attributes
-    ----------
-    name : str
-        Of the value of `rv`.
-    free : (m, d) bool array
-        Cells that are not observed.
-    states : (N, K) array
-        Value of each of the N free cells in each state.
-    ties : list of tuples of int
-        Scopes of the factors whose -inf entries tie different trees, whatever the partition: trees drawn
-        one after the other may not reach all configurations.
-    exact : bool
-        Whether rows are drawn at once, instead of tree by tree.
-    exact_if_asked : bool
-        Whether tied rows would be if the field were declared with ``likelihood="exact"``.
+    Attributes: `name`: of the value of `rv`. `free` (m, d) bool: cells that are not observed. `states`
+    (N, K): value of each of the N free cells in each state. `ties`: scopes of the factors whose -inf
+    entries tie different trees, whatever the partition: trees drawn one after the other may not reach
+    all configurations. `exact`: whether rows are drawn at once, instead of tree by tree.
+    `exact_if_asked`: whether tied rows would be if the field were declared with ``likelihood="exact"``.
     """
 
     def __init__(self, rv, node, model: pm.Model, point, n_partitions: int, compile_kwargs) -> None:
@@ -175,10 +156,7 @@ class LatentField(ABC):
     def indices(self, value: np.ndarray) -> np.ndarray:
         """State indices (m, d) int8 of all rows from the value of the variable, not to be changed.
 
-        Raises
-        ------
-        ValueError
-            If an entry is not a state.
+        Raises a ValueError if an entry is not a state.
         """
         if self._translated is not None and np.array_equal(value, self._translated[0]):
             return self._translated[1]
@@ -188,7 +166,6 @@ class LatentField(ABC):
         return x
 
     def value(self, x: np.ndarray, shape: tuple) -> np.ndarray:
-        """Value of the variable from state indices (m, d)."""
         value = self._op.decode(x[self.free]).astype(self._dtype, copy=False).reshape(shape)
         self._translated = value.copy(), x
         return value

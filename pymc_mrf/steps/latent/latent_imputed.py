@@ -28,11 +28,7 @@ from pytensor.tensor.random.type import RandomType
 class Imputed:
     """Free variables that depend on a field and on which nothing depends.
 
-    Parameters
-    ----------
-    rvs : list of TensorVariable
-        Free variables of `model`, maybe missing components of normal vectors.
-    model : pymc.Model
+    `rvs`: free variables of `model`, maybe missing components of normal vectors.
     """
 
     def __init__(self, rvs: list, model: pm.Model) -> None:
@@ -73,7 +69,6 @@ class Imputed:
 
 
 def can_be_drawn(rv, model: pm.Model, point: dict) -> bool:
-    """Whether a variable has random draws."""
     try:
         Imputed([rv], model).draw(point, np.random.default_rng(0))
     except NotImplementedError:
@@ -99,11 +94,7 @@ class _Pattern(NamedTuple):
 class SplitNormal:
     """A ``pm.MvNormal`` with missing components.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        Its observed or its free part, for which `is_split_normal`.
-    model : pymc.Model
+    `rv`: its observed or its free part, for which `is_split_normal`.
     """
 
     def __init__(self, rv, model: pm.Model) -> None:

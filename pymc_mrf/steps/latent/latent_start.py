@@ -74,24 +74,9 @@ def fitted_classes(
 ) -> dict[str, np.ndarray]:
     """Fit the parameters of the evidence that are at PyMC's default.
 
-    Parameters
-    ----------
-    field : LatentField
-    evidence : LatentEvidence
-        About `field`.
-    node : Apply
-        The field.
-    model : pymc.Model
-    point : dict
-        Where the chain starts.
-    default : dict
-        Where PyMC starts the variables for which the model gives no start.
-    compile_kwargs : dict or None
-
-    Returns
-    -------
-    dict
-        New values, by name; empty where there is nothing to fit, or no fit is better than the start.
+    `evidence`: about `field`. `node`: the field. `point`: where the chain starts. `default`: where PyMC
+    starts the variables for which the model gives no start. `compile_kwargs` (dict or None). Returns
+    dict: new values, by name; empty where there is nothing to fit, or no fit is better than the start.
     """
     names, hidden = _to_fit(evidence, node, model, point, default)
     if not names:
@@ -220,7 +205,6 @@ class _VariationalEM:
         self._step = STEP if min(dtype.itemsize for dtype in dtypes) >= 8 else SINGLE_STEP
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Parameters by name."""
         parts = zip(self._names, self._parts.of(theta), strict=True)
         return {name: part.astype(self._point[name].dtype) for name, part in parts}
 

@@ -63,13 +63,7 @@ def warn_of_no_fit(name: str, parameters: list[str], why: str) -> None:
 
 
 def refuse_order(name: str, values: list[str]) -> None:
-    """Refuse starts that are not finite, where another step comes before the one that would move them.
-
-    Raises
-    ------
-    ValueError
-        Always.
-    """
+    """Refuse starts that are not finite, where another step comes before the one that would move them."""
     raise ValueError(
         f"PyMC starts {', '.join(values)} at infinity, as the transform `ordered` does with equal numbers, "
         "and the step that moves it cannot leave that. TreeGibbs starts it at a fit to the data if it comes "
@@ -83,11 +77,6 @@ def refuse_start(name: str, cell: str, node: str | None) -> None:
 
     `cell` is one of the data that is impossible at all configurations, if one is, and `node` what it depends
     on, if that is known.
-
-    Raises
-    ------
-    ValueError
-        Always.
     """
     if node is not None:
         raise ValueError(
@@ -108,13 +97,7 @@ def refuse_start(name: str, cell: str, node: str | None) -> None:
 
 
 def refuse_state(node: str, terms: list[str]) -> None:
-    """Refuse evidence by these terms that leaves a node without a state.
-
-    Raises
-    ------
-    ValueError
-        Always.
-    """
+    """Refuse evidence by these terms that leaves a node without a state."""
     raise ValueError(
         f"no state of {node} is possible: at each of its states, a term that depends on it is -inf or "
         f"undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
@@ -140,22 +123,10 @@ def impossible_row(name: str, row: int | None, observed: bool) -> str:
 def check_indices(value, terms, model: pm.Model, states: np.ndarray, point) -> None:
     """Refuse terms that leave the bounds of an array with all nodes in one state, or in random ones.
 
-    Parameters
-    ----------
-    value : TensorVariable
-        Value variable of the field, with N entries.
-    terms : list of (TensorVariable, TensorVariable)
-        Random variables or potentials, and their log densities.
-    model : pymc.Model
-    states : (N, K) array
-        Value of each entry in each of its states.
-    point : dict
-        Values of all variables.
-
-    Raises
-    ------
-    ValueError
-        If an index is out of bounds.
+    `value`: value variable of the field, with N entries. `terms` list of (TensorVariable,
+    TensorVariable): random variables or potentials, and their log densities. `states` (N, K): value of
+    each entry in each of its states. `point`: values of all variables. Raises a ValueError if an index
+    is out of bounds.
     """
     N, K = states.shape
     rng = np.random.default_rng(0)

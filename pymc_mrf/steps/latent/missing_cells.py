@@ -37,17 +37,10 @@ class MissingCellsStep(MRFStep):
 
     A subclass says of which fields, supplies `_update`, and warms up.
 
-    Attributes
-    ----------
-    fields : type
-        Op of these fields.
-    n_read : int or None
-        How many of their parameters the step reads; the means of measurements come last.
-    takes_whole : bool
-        Whether the step is made for fields without data as well.
-    samples, field, remedy : str
-        For messages: what the step samples, of which field, and what helps where another variable depends on
-        the cells {0}.
+    `fields`: Op of these fields. `n_read`: how many of their parameters the step reads; the means of
+    measurements come last. `takes_whole`: whether the step is made for fields without data as well.
+    `samples`, `field` and `remedy`: for messages: what the step samples, of which field, and what helps
+    where another variable depends on the cells {0}.
     """
 
     default_blocked = False
@@ -88,7 +81,6 @@ class MissingCellsStep(MRFStep):
         return is_of_kind and (cls.takes_whole or node is not var.owner)
 
     def _with_cells(self, point, values: np.ndarray) -> dict:
-        """Return the point with other values of the cells, row by row."""
         name = self._field.name
         return {**point, name: values.reshape(np.shape(point[name]))}
 

@@ -383,10 +383,7 @@ class TreeGibbs(MRFStep):
     def _begin(self, point, x, tables, evidence, weights) -> np.ndarray:
         """Keep the user's start of a chain; replace PyMC's default by nodes drawn one by one.
 
-        Raises
-        ------
-        ValueError
-            If neither is possible.
+        Raises a ValueError if neither is possible.
         """
         start = self._field.start_weights(tables)
         at_once = self._field.exact and not self._proposals
@@ -422,6 +419,5 @@ class TreeGibbs(MRFStep):
         refuse_state(self._label(n), self._evidence.terms_that_exclude(evidence, n))
 
     def _label(self, n: int) -> str:
-        """Free cell n of the field."""
         c, i = np.argwhere(self._field.free)[n].tolist()
         return self._field.label(c, i)
