@@ -16,7 +16,7 @@ from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
 from pymc_mrf.fields.mixed import features_of_rows
 from pymc_mrf.fields.table_columns import as_table, check_row_labels
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 
 
 class Prediction(NamedTuple):
@@ -106,7 +106,7 @@ class FieldDraws:
         self.draws = chain([first], values)
         self.shape = sample["chain"].size, sample["draw"].size
         self.record = record_of(model, var_name)
-        nodes = node_labels(self.op.graph)
+        nodes = node_names(self.op.graph)
         self.coords = {
             **sample,
             **state_coords(self.record),

@@ -164,7 +164,7 @@ class FactorGraphRV(UndirectedFieldRV):
             work.tables[: tables.size] = tables
             if tree_kernels.collect(tree, work.tables, work) == -np.inf:
                 raise ValueError(IMPOSSIBLE)
-            tree_kernels.draw(tree, work, x, rng)
+            tree_kernels.draw_rows(tree, work, x, rng)
 
         return fill
 
@@ -196,7 +196,7 @@ class PossibleStart(Op):
             z[:] = 0
             tree = factor_graph_tree(self.graph)
             if is_cheap(tree):
-                work = tree_kernels.allocate(tree.arrays)
+                work = tree_kernels.allocate_workspace(tree.arrays)
                 work.tables[: len(flat)] = flat
                 tree_kernels.mode(tree.arrays, work.tables, work, z)
         output_storage[0][0] = z.astype(np.int64)

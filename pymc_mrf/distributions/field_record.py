@@ -29,7 +29,7 @@ from pymc_mrf.distributions.parents import field_node, fields_of, is_same
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -295,7 +295,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_json(record: FieldRecord) -> dict[str, Any]:
-    graph, columns, names = record.graph, record.columns, _plain(node_labels(record.graph))
+    graph, columns, names = record.graph, record.columns, _plain(node_names(record.graph))
     found: dict[str, Any] = {"nodes": names, "edges": graph.edges.tolist()}
     if isinstance(graph, LaggedGraph):
         found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}

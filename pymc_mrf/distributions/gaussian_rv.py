@@ -279,7 +279,7 @@ class LogDensityOfSeen(NumbaOp, Op):
                 missing = np.flatnonzero(np.isnan(x[i]))
                 m = len(missing)
                 block = of_missing[:m, :m]
-                kernels.fill_conditional(K, missing, row, block)
+                kernels.fill_conditional_precision(K, missing, row, block)
                 log_det -= kernels.factorise(block)
                 kernels.solve_factorised(block, missing, row)
                 units = log_units.sum() - log_units[missing].sum()

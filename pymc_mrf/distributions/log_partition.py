@@ -23,7 +23,7 @@ def workspace_allocator(tree: JunctionTree):
     The tables are parts of one array: glibc gives the memory of several large ones back to the system after
     every call, and fetching it anew takes several times as long as a pass over the tree.
     """
-    *tables, counter = kernels.allocate(tree.arrays)
+    *tables, counter = kernels.allocate_workspace(tree.arrays)
     n_counter, (a, b, c, d, e, f, g, h) = len(counter), np.cumsum([0, *map(len, tables)]).tolist()
 
     def allocate():

@@ -90,7 +90,7 @@ class MixedFieldRV(FieldRV):
             self.n_variables,
             len(layout.cards),
         )
-        listed = kernels.all_states(layout) if n_listed else kernels.listed(
+        listed = kernels.all_states(layout) if n_listed else kernels.list_states(
             layout, np.zeros((a, 0), dtype=np.int8), np.zeros(0)
         )  # fmt: skip
 
@@ -179,7 +179,7 @@ class MixedLogPartition(OfListed):
         layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def log_partition(weight, bias, diagonal, states, z, base):
-            log_sum, log_det = kernels.fill_probabilities(
+            log_sum, log_det = kernels.fill_state_weights(
                 layout,
                 kernels.Listed(states, z, base),
                 weight,
@@ -216,11 +216,11 @@ class MixedMoments(OfListed):
             listed, at = kernels.Listed(states, z, base), allocate(len(base))
             products, shares = np.full(len(weight), np.nan), np.full(bias.shape, np.nan)
             squares = np.full(len(diagonal), np.nan)
-            log_sum, _ = kernels.fill_probabilities(
+            log_sum, _ = kernels.fill_state_weights(
                 layout, listed, weight, bias.copy().ravel(), diagonal, at
             )
             if np.isfinite(log_sum):
-                kernels.fill_means(layout, listed, at, products, shares, squares)
+                kernels.fill_weighted_means(layout, listed, at, products, shares, squares)
             return products, shares, squares
 
         return moments

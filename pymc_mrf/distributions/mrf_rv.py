@@ -243,7 +243,7 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
             work = allocate()
             tree_kernels.pack_pairwise(edge_tables, node_tables, work.tables)
             tree_kernels.collect(tree, work.tables, work)
-            tree_kernels.draw(tree, work, x, rng)
+            tree_kernels.draw_rows(tree, work, x, rng)
 
         return fill
 

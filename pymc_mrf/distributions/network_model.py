@@ -9,7 +9,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_option, warn_user
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
-from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
+from pymc_mrf.distributions.group_weights import group_names, group_weights, labels_of_groups
 from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.multistate import OrdinalMRF
 from pymc_mrf.distributions.network_columns import (
@@ -197,7 +197,7 @@ def network_model(
         members = _members(labels, len(part.labels))
         p = _registered(prior_difference, "p_difference")
         weights = group_weights(weight, list(members), p, slab)
-        names = group_names(group_labels(list(members)))
+        names = group_names(labels_of_groups(list(members)))
         for (group, rows), name in zip(members.items(), names, strict=True):
             own = part._replace(x=part.x[rows], labels=[part.labels[k] for k in rows])
             _declare(model, f"_{name}", kind, weights[group], own, graph, likelihood)

@@ -75,7 +75,7 @@ class _Likelihood:
         self._n_cells = tree.n_cells
         check_tractable(tree, remedy='use method="pcd" or "pseudo" instead, or a sparser graph')
         self._tree = tree.arrays
-        self._work = kernel.allocate(self._tree)
+        self._work = kernel.allocate_workspace(self._tree)
         self._marginals = np.empty_like(self._work.tables)
 
     def value_and_gradient(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:

@@ -39,7 +39,7 @@ class PackedChains:
         self.graph = graph
         self.n_chains = n_chains
         self.plan = packed_gibbs.plan(graph.arrays)
-        self.tables = packed_gibbs.allocate(self.plan, n_chains)
+        self.tables = packed_gibbs.allocate_tables(self.plan, n_chains)
         self.z = np.zeros((graph.n_nodes, packed_states.n_words(n_chains)), dtype=np.uint64)
 
     def load(self, x: np.ndarray) -> None:
@@ -261,7 +261,7 @@ class GibbsSimulator:
             for columns in kept:
                 sweeps(1, rng)
                 self._chains.store(columns.T)
-            pair_counts.count_states(kept, self.graph.edges, nodes, pairs)
+            pair_counts.count_states_of_chains(kept, self.graph.edges, nodes, pairs)
         return nodes, pairs
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:

@@ -36,7 +36,7 @@ class ConeTerms(NamedTuple):
 
 
 @lean
-def invert(K, S, L):
+def fill_inverse(K, S, L):
     """Fill `S` (m, m) with the inverse of `K`; `L` is scratch. Return log det K, NaN if it has none."""
     for i in range(K.shape[0]):
         for j in range(i + 1):
@@ -80,7 +80,7 @@ def move(e, y, terms, K, S, L):
             K[k, v, u] -= change
             own, both, other, f = rank_two(S[k], u, v, change)
         if f < ILL:
-            invert(K[k], S[k], L)
+            fill_inverse(K[k], S[k], L)
         else:
             add_rank_two(S[k], u, v, own, both, other, L)
 
@@ -97,7 +97,7 @@ def walk(K, S, L, weights, w, of_weights, diagonals, b, of_diagonals, low, high)
     """
     for i in range(of_weights.shape[0]):
         for k in range(K.shape[0]):
-            if not np.isfinite(invert(K[k], S[k], L)):
+            if not np.isfinite(fill_inverse(K[k], S[k], L)):
                 return False
         for e in range(w.shape[0]):
             low[e], high[e] = limits(e, w[e], weights, S)

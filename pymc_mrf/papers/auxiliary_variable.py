@@ -217,7 +217,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         return move if self._aux.by_edge else move.py_func
 
     def _sweep_labels(self, groups, base):
-        n_new, n_accepted, n_changes = self._fitting(kernels.sweep_labels)(
+        n_new, n_accepted, n_changes = self._fitting(kernels.propose_labels)(
             groups,
             self._s,
             base.alpha,
@@ -240,7 +240,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
             eta = reference.copy()
-        n_accepted = self._fitting(kernels.move_values)(
+        n_accepted = self._fitting(kernels.walk_values)(
             labels,
             eta,
             self._s,

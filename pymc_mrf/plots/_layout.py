@@ -43,7 +43,7 @@ def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.nd
         extent = np.ptp(inside, axis=0)
         aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
         size = np.sqrt([len(part) * aspect, len(part) / aspect])
-        shape = fit(inside, 0.85 * size)
+        shape = scaled_to(inside, 0.85 * size)
         size = np.maximum(np.ptp(shape, axis=0) + 0.15 * size, LEAST_SIZE)
         places.append(shape + 0.5 * (size - np.ptp(shape, axis=0)))
         sizes.append(tuple(size))
@@ -65,7 +65,7 @@ def network_layout(
     xy = np.zeros((len(boxes), 2))
     if len(joined):
         layout = packed_layout(len(joined), np.searchsorted(joined, edges), lengths)
-        xy[joined] = fit(layout, size_of(boxes[joined]))
+        xy[joined] = scaled_to(layout, size_of(boxes[joined]))
     if not len(alone):
         return xy
     cell = boxes[alone].max(axis=0) + GAP
@@ -135,7 +135,7 @@ def _rows(parts: list, widths: np.ndarray, row_width: float) -> list[list[int]]:
     return rows
 
 
-def fit(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
+def scaled_to(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Scale places to a picture of this size; shapes are kept, but for a stretch of `MAX_STRETCH`."""
     extent = np.ptp(xy, axis=0)
     if not extent.any():

@@ -12,7 +12,7 @@ from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot, category_palette, literal
-from pymc_mrf.plots._layout import ASPECT, fit, network_layout, separate
+from pymc_mrf.plots._layout import ASPECT, network_layout, scaled_to, separate
 from pymc_mrf.plots._node_shapes import (
     COLOR,
     WIDTH,
@@ -98,7 +98,7 @@ def open_network(
         lengths = np.ones(len(edges)) if lengths is None else lengths
         xy = network_layout(edges, lengths, boxes, partial(_network_size, is_alone=len(data) == 1))
     else:
-        xy = fit(points(graph.nodes, pos), _network_size(boxes, len(data) == 1))
+        xy = scaled_to(points(graph.nodes, pos), _network_size(boxes, len(data) == 1))
     if labels is not None:
         xy = separate(xy, 1.1 * boxes)
     reach = 0.5 * boxes + [0.0, loop_height]

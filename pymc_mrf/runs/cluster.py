@@ -136,7 +136,7 @@ def run_on_cluster(
                     stop.clear()
 
 
-def in_turn(function: Callable, *args: Any) -> Any:
+def one_at_a_time(function: Callable, *args: Any) -> Any:
     """Call a function in a worker, where nothing else of this package runs meanwhile."""
     with _one_at_a_time:
         return function(*args)

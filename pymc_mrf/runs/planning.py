@@ -23,7 +23,7 @@ from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
 from pymc_mrf.fields.pairwise import PairwiseField
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.runs.progress import duration
 from pymc_mrf.runs.replicates import replicate
@@ -321,7 +321,7 @@ def _as_dataset(
     found: dict[int, Any], sizes: list[int], replicates: int, graph: PairwiseGraph
 ) -> xr.Dataset:
     """Arrange the fits by replicate and size."""
-    labels = {"edge": list(graph.edge_labels), "node": node_labels(graph)}
+    labels = {"edge": list(graph.edge_labels), "node": node_names(graph)}
     data = {}
     for name, dim in {**OF_TRUTH, **OF_FITS}.items():
         dims = ["replicate"] if name in OF_TRUTH else ["replicate", "n"]

@@ -20,7 +20,7 @@ Tree-reweighted messages bound the log-partition function: Wainwright, Jaakkola 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import largest, log_sum
+from pymc_mrf.kernels.log_scores import largest_score, log_sum
 
 
 @jit
@@ -56,7 +56,7 @@ def to_probabilities(scores):
 
 
 @jit
-def send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores):
+def send_from_node(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores):
     """Send the messages of node i to all its neighbours; the largest change, NaN if impossible.
 
     `sums` (2, largest degree + 1, K) are room for running sums of what came in, before and after a
@@ -81,7 +81,7 @@ def send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, 
             for b in range(n_states):
                 pair = edge_tables[e, b, a] if side == 0 else edge_tables[e, a, b]
                 scores[b] = before[k, b] + after[k + 1, b] + pair
-            new[a] = largest(scores) if maximise else log_sum(scores)
+            new[a] = largest_score(scores) if maximise else log_sum(scores)
         change = replace(messages[side, e], new, damping)
         if np.isnan(change):
             return change
@@ -111,7 +111,9 @@ def pairwise_passes(
         residual = 0.0
         for k in range(2 * order.shape[0]):
             i = order[k] if k < order.shape[0] else order[2 * order.shape[0] - 1 - k]
-            change = send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores)
+            change = send_from_node(
+                i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores
+            )
             if np.isnan(change):
                 return iteration + 1, change
             residual = max(residual, change)

@@ -189,7 +189,7 @@ def log_gamma_variate(shape, rng):
 
 
 @lean
-def log_proposal(x, proposal, base):
+def log_proposal_density(x, proposal, base):
     """Log density of `draw_value` at `x`."""
     if proposal.a == 0.0:
         return log_envelope(base, x)
@@ -216,4 +216,4 @@ def log_weight(x, terms, proposal, base):
     prior = series_value(base.series, x)
     if prior == -np.inf:
         return prior
-    return prior + log_likelihood(terms, x) - log_proposal(x, proposal, base)
+    return prior + log_likelihood(terms, x) - log_proposal_density(x, proposal, base)

@@ -5,7 +5,7 @@ and a few auxiliary values, the value of an edge that is a group of its own bein
 values come from a distribution q shaped like the edge's likelihood, with weight alpha h L / q, h being
 the base density and L the likelihood: so no integral over the base is needed, for any base.
 
-Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, how the likelihood of one
+Engines are views: namedtuples of arrays that tell, by `describe` and `move_entry`, how the likelihood of one
 edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
 """
 
@@ -37,7 +37,7 @@ def describe(view, e, x, terms):
 
 
 @by_type
-def follow(view, e, x, value):
+def move_entry(view, e, x, value):
     """Move entry e from x to another value; whether the view has to be renewed before it is asked again."""
 
 
@@ -60,7 +60,7 @@ def log_weights(own, groups, log_alpha, terms, base, rng, out):
 
 
 @part
-def draw_index(log_weights, n, rng):
+def draw_by_log_weights(log_weights, n, rng):
     """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten.
 
     `log_weights` (r + N_AUXILIARY,) are those of `log_weights`.
@@ -138,14 +138,14 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
         sharpen(terms, groups, log_alpha, base, weights)
         log_weights(own, groups, log_alpha, terms, base, rng, weights)
         n_groups = groups.n_groups[0]
-        k = draw_index(weights, n_groups + N_AUXILIARY, rng)
+        k = draw_by_log_weights(weights, n_groups + N_AUXILIARY, rng)
         value = values[k]
         n_new += k >= n_groups and value != old
         add_label(e, min(k, n_groups), value, groups)
         if value != old:
             stale = False
             for j in range(len(views)):
-                stale |= follow(views[j], e, old, value)
+                stale |= move_entry(views[j], e, old, value)
             if stale:
                 return place + 1, n_new
     return order.shape[0], n_new
@@ -196,6 +196,6 @@ def describe_fixed(view, e, x, terms):
         add_term(terms, view.n[e], view.lam[e], 0.0)
 
 
-@follow.register(FixedView)
+@move_entry.register(FixedView)
 def follow_fixed(view, e, x, value):
     return False

@@ -262,7 +262,7 @@ def normalize_columns(table, first, n_rows, n, message, total):
 
 
 @part
-def collect(tree, tables, work):
+def collect_in_logs(tree, tables, work):
     """Log-partition function; `work.conditional` gets P(row | column) of every clique."""
     add_factors(tree, tables, work.conditional, work.counter)
     log_partition = 0.0

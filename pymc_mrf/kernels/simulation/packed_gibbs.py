@@ -68,7 +68,7 @@ class PackedPlan(NamedTuple):
 
 
 class PackedTables(NamedTuple):
-    """Working arrays that depend on the parameters: see `allocate` and `fill_tables`.
+    """Working arrays that depend on the parameters: see `allocate_tables` and `fill_tables`.
 
     `scores` (2, n): log potentials of the states 0 and 1 of each node, given each neighbour
     configuration. `thresholds` (n,) uint64 and `planes` (n_tables * N_PLANES,) uint64. `functions` (16 *
@@ -103,7 +103,7 @@ def plan(graph) -> PackedPlan:
     )
 
 
-def allocate(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
+def allocate_tables(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
     """Arrays for `fill_tables` and `packed_sweeps`; by default the last block of chains is full."""
     in_last = (n_chains - 1) % BLOCK + 1
     last = [min(max(in_last - 64 * w, 0), 64) for w in range(N_WORDS)]
@@ -119,7 +119,7 @@ def allocate(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
 
 
 @jit
-def fill_scores(scores, edge_tables, node_tables, graph, start):
+def fill_configuration_scores(scores, edge_tables, node_tables, graph, start):
     """Log potentials of both states of all nodes for all neighbour configurations.
 
     Into `scores` (2, n), from `edge_tables` (r, 2, 2) and `node_tables` (d, 2); `start` (d + 1,) as in the
@@ -182,7 +182,7 @@ def fill_thresholds(T, score0, score1):
 @jit
 def fill_tables(tables, edge_tables, node_tables, graph, plan):
     """Tabulate the conditionals of a field with log tables `edge_tables` (r, 2, 2), `node_tables` (d, 2)."""
-    fill_scores(tables.scores, edge_tables, node_tables, graph, plan.start)
+    fill_configuration_scores(tables.scores, edge_tables, node_tables, graph, plan.start)
     T = tables.thresholds
     fill_thresholds(T, tables.scores[0], tables.scores[1])
     shifts0, shifts1 = load(_PLANE_SHIFTS, 0), load(_PLANE_SHIFTS, N_WORDS)

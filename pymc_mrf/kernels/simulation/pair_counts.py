@@ -76,7 +76,7 @@ def pair_counts(x, edges, counts):
 
 
 @jit
-def count_states(x, edges, nodes, pairs):
+def count_states_of_chains(x, edges, nodes, pairs):
     """Add the states of chains after some sweeps to counts of each chain.
 
     State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, at most 255,
@@ -111,7 +111,7 @@ def count_states(x, edges, nodes, pairs):
 
 
 @part
-def fill_moments(counts, n_sweeps, mean, squares):
+def fill_chain_moments(counts, n_sweeps, mean, squares):
     """Mean and sum of squared deviations, `mean` and `squares` (q,), of shares `counts` (q, m) / n_sweeps."""
     m = counts.shape[1]
     for a in range(counts.shape[0]):
@@ -125,7 +125,7 @@ def fill_moments(counts, n_sweeps, mean, squares):
 
 @jit
 def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
-    """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
+    """Moments over chains of the shares of sweeps in all states, from counts of `count_states_of_chains`.
 
     `nodes` (d, K - 1, m) int32, `pairs` (r, K - 1, K - 1, m) int32 and `edges` (r, 2) integer.
     `n_sweeps`: that were counted. `node_moments` (2, d, K): mean, and sum of squared deviations, on
@@ -138,7 +138,7 @@ def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
         every[0, 1:] = nodes[i]
         for a in range(1, K):
             every[0, 0] -= nodes[i, a - 1]
-        fill_moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
+        fill_chain_moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
     for e in range(edges.shape[0]):
         u, v = nodes[edges[e, 0]], nodes[edges[e, 1]]
         every[0, 0] = n_sweeps
@@ -153,7 +153,7 @@ def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
         for b in range(1, K):
             every[0, 0] -= every[0, b]
         for a in range(K):
-            fill_moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
+            fill_chain_moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
 
 
 @jit

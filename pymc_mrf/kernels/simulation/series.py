@@ -31,7 +31,7 @@ def local_field(x, rows, i, eta, scores, arrows):
 
 
 @jit
-def fill_scores(log_p, table, scores, field):
+def fill_node_scores(log_p, table, scores, field):
     """Write log potentials of a node in this local field into `log_p` (K,), by `table` and `scores` (K,)."""
     for a in range(log_p.shape[0]):
         log_p[a] = table[a] + scores[a] * field
@@ -51,7 +51,7 @@ def draw_rows(x, windows, eta, tables, scores, arrows, n_sweeps, rng):
         for _ in range(n_sweeps):
             for i in range(d):
                 field = local_field(x, windows[k], i, own, scores, arrows)
-                fill_scores(log_p, table[i], scores[i], field)
+                fill_node_scores(log_p, table[i], scores[i], field)
                 x[t, i] = draw_state(log_p, rng)
 
 
@@ -100,7 +100,7 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
             for a in range(K):
                 if possible[i, a]:
                     field = local[row, j] + weight * (scores[i, a] - scores[i, old])
-                    fill_scores(of_target, table, scores[j], field)
+                    fill_node_scores(of_target, table, scores[j], field)
                     log_p[a] += scores[j, state] * field - log_sum(of_target)
         new = draw_state(log_p, rng)
         if new == old:

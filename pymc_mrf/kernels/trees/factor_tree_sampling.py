@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import largest, log_sum
+from pymc_mrf.kernels.log_scores import largest_score, log_sum
 
 TINY = 1e-250
 """Sums of probabilities below this are computed again from logarithms."""
@@ -52,7 +52,7 @@ def scale_factors(table_ptr, factors):
     """Fill `psi` and `level` of `Factors` from the tables, which begin at `table_ptr` (F + 1,)."""
     tables, psi, level = factors
     for f in range(level.shape[0]):
-        top = largest(tables[table_ptr[f] : table_ptr[f + 1]])
+        top = largest_score(tables[table_ptr[f] : table_ptr[f + 1]])
         level[f] = top if top > -np.inf else 0.0
         for cell in range(table_ptr[f], table_ptr[f + 1]):
             psi[cell] = np.exp(tables[cell] - level[f])
@@ -76,7 +76,7 @@ def child_products(messages, forest, q):
     for k in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
         j = forest.children[k]
         n_states = forest.cards[j]
-        top = largest(nu[j, :n_states])
+        top = largest_score(nu[j, :n_states])
         if top > -np.inf:
             scale += top
         for cell in range(n - 1, -1, -1):
@@ -111,7 +111,7 @@ def clique_weights(messages, scale, factors, forest, q, cell):
             j = forest.children[c]
             weights[k] += nu[j, rest % forest.cards[j]]
             rest //= forest.cards[j]
-    top = largest(weights[:n])
+    top = largest_score(weights[:n])
     if top == -np.inf:
         for k in range(n):
             weights[k] = 0.0
@@ -167,7 +167,7 @@ def draw_block(messages, z, factors, forest, b, rng):
     for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
         i = forest.roots[k]
         n = forest.cards[i]
-        top = largest(nu[i, :n])
+        top = largest_score(nu[i, :n])
         total = 0.0
         for a in range(n):
             weights[a] = np.exp(nu[i, a] - top)

@@ -53,16 +53,17 @@ def sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_s
         logs = chain_messages(potentials, p)
         marginals = TreeMarginals(np.empty(logs.nu.shape), node_sum, edge_sum)
         for c in range(m):
-            sweep(x[c], logs, marginals, forest, n_sweeps, c, rng)
+            sweep_with_marginals(x[c], logs, marginals, forest, n_sweeps, c, rng)
         return
     tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng, m))
     z = x.T.astype(np.uint8, order="C")
-    sweep(z, tile, TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
+    marginals = TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum)
+    sweep_with_marginals(z, tile, marginals, forest, n_sweeps, 0, rng)
     x[:] = z.T
 
 
 @jit
-def sweep(z, messages, marginals, forest, n_sweeps, row, rng):
+def sweep_with_marginals(z, messages, marginals, forest, n_sweeps, row, rng):
     """Do as `tree_sampling.sweep`, and add the marginals of each block."""
     for _ in range(n_sweeps):
         for b in forest.visits:

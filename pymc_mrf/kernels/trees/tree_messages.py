@@ -28,7 +28,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.log_scores import draw_state, largest, log_sum
+from pymc_mrf.kernels.log_scores import draw_state, largest_score, log_sum
 from pymc_mrf.kernels.trees.tree_potentials import table_of
 
 
@@ -218,7 +218,7 @@ def send_logs(messages, p, parent, link):
     for a in range(nu.shape[1]):
         pair_scores(messages, p, link, a, messages.scores)
         message[a] = log_sum(messages.scores)
-    top = largest(message)
+    top = largest_score(message)
     for a in range(nu.shape[1]):
         # an impossible parent stays impossible, whatever the constant
         nu[parent, a] += message[a] - (top if top > -np.inf else 0.0)

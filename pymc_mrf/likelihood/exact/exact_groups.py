@@ -36,7 +36,7 @@ class ExactLikelihood(EdgewiseLikelihood):
         # more than draws need, but compiled already, as a pass in one direction is not
         self._of_edges(eta)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
-        kernels.draw(self._view.edges.tree, self._view.edges.work, z, rng)
+        kernels.draw_rows(self._view.edges.tree, self._view.edges.work, z, rng)
         return z
 
 

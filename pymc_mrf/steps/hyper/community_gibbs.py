@@ -27,7 +27,12 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_partition_weights
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.kernels.groups.communities import EdgeStates, merge_or_split, order_of_appearance, sweep
+from pymc_mrf.kernels.groups.communities import (
+    EdgeStates,
+    merge_or_split,
+    order_of_appearance,
+    sweep_communities,
+)
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -174,7 +179,7 @@ class CommunityGibbs(MRFStep):
         n_accepted = n_moved = 0
         for _ in range(self._n_rounds):
             n_accepted += merge_or_split(labels, N_SCANS, network, self.rng)
-            n_moved += sweep(labels, network, self.rng)
+            n_moved += sweep_communities(labels, network, self.rng)
         n = order_of_appearance(labels)
         point[self._labels] = labels.astype(old.dtype)
         for update in self._updates:

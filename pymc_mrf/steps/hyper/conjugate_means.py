@@ -94,7 +94,7 @@ class FieldMeans:
         features = np.zeros(0)
         if self._layout is not None:
             states = x[:, self._field.op.columns.answers].T.astype(np.int8)
-            features = kernels.listed(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
+            features = kernels.list_states(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
         return RowTotals(len(x), x[:, self._field.columns].mean(axis=0), features)
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:

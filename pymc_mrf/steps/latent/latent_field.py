@@ -95,7 +95,7 @@ class LatentField(ABC):
         self.exact_if_asked = bool(self.ties) and self._fits(most)
         if self.exact:
             self._tree = self._op.tree
-            self._work = tree_kernels.allocate(self._tree.arrays)
+            self._work = tree_kernels.allocate_workspace(self._tree.arrays)
         self._sweeps = self._draw_rows if self.exact else self._whole_sweep()
 
     def _fits(self, limit: int) -> bool:
@@ -223,7 +223,7 @@ class LatentField(ABC):
             if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
                 row = None if self._n_rows == 1 else int(self._rows[c])
                 raise ValueError(impossible_row(self.name, row, not self.free[c].all()))
-            tree_kernels.draw(arrays, work, x[c : c + 1], rng)
+            tree_kernels.draw_rows(arrays, work, x[c : c + 1], rng)
 
 
 class PairwiseLatentField(LatentField):

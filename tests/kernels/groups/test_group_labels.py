@@ -128,7 +128,7 @@ def test_groups_of_values(rng):
 def test_indices_follow_their_weights(rng):
     log_weights = np.array([-1000.0, -1001.0, -1000.5, -np.inf, 7.0])
     counts = np.bincount(
-        [kernels.draw_index(log_weights.copy(), 4, rng) for _ in range(10_000)], minlength=4
+        [kernels.draw_by_log_weights(log_weights.copy(), 4, rng) for _ in range(10_000)], minlength=4
     )
     assert_frequencies(counts[:3], special.softmax(log_weights[:3]))
     assert counts[3] == 0

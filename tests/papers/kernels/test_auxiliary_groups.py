@@ -8,7 +8,7 @@ from scipy import stats
 from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.crp import make_groups
-from pymc_mrf.kernels.junction_trees.junction_tree import allocate, collect, pack_pairwise
+from pymc_mrf.kernels.junction_trees.junction_tree import allocate_workspace, collect, pack_pairwise
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
@@ -85,7 +85,7 @@ def test_counts_down_the_tree_are_consistent_and_unbiased(n_states, rng):
     edge_tables[0, 0, 1] = -np.inf  # an impossible pair of states
     node_tables = rng.normal(size=(6, n_states))
     tree = junction_tree(graph, n_states).arrays
-    work = allocate(tree)
+    work = allocate_workspace(tree)
     pack_pairwise(edge_tables, node_tables, work.tables)
     collect(tree, work.tables, work)
     n, cells = 50, n_states * n_states
@@ -139,7 +139,7 @@ def test_ratios_are_antisymmetric(rng):
 
 def one_edge_frequencies(states, start, values, others, edge, s, aux, tilde, rng, n_draws=20_000):
     """How often one proposal of the kernel leads from `states[start]` to each state."""
-    base, sweep_labels = uniform_base(), kernel.sweep_labels
+    base, sweep_labels = uniform_base(), kernel.propose_labels
     if isinstance(aux, SimulatedDraws):
         aux.order, sweep_labels = np.array([edge]), sweep_labels.py_func
     else:
@@ -229,7 +229,7 @@ def test_values_given_labels(moller, draws, rng):
     """Random-walk steps against quadrature on the triangle with two groups."""
     x = rng.integers(2, size=(6, 3), dtype=np.int8)
     aux = auxiliary(PairwiseGraph(range(3), TRIANGLE), x, draws=draws, n_sweeps=20)
-    move_values = kernel.move_values if draws == "exact" else kernel.move_values.py_func
+    move_values = kernel.walk_values if draws == "exact" else kernel.walk_values.py_func
     s, labels = np.empty(3), np.array([0, 1, 0])
     gibbs.edge_statistics(x, PairwiseGraph(range(3), TRIANGLE).edges, AGREEMENT, s)
     mean, square = reference.fixed_labels_moments(labels, s, TRIANGLE, 3, 6)
