@@ -37,7 +37,6 @@ _registered: set[type] = set()
 
 
 def _register(op_type: type) -> None:
-    """Tell PyTensor of the implementation of an Op, once."""
     if op_type in _registered:
         return
     _registered.add(op_type)

@@ -46,7 +46,6 @@ class TieCounts(NumbaOp, Guarded, Op):
         return [pt.vector(dtype="float64", shape=x.type.shape)]
 
     def implementation(self, jit):
-        """Count the groups of the labels."""
         from pymc_mrf.kernels.groups import crp  # imports numba
 
         def tie_counts(x):
@@ -82,7 +81,6 @@ class PartitionRV(LabelsRV):
     signature = "()->(n)"
 
     def implementation(self, jit):
-        """Draw labels."""
         from pymc_mrf.kernels.groups import crp  # imports numba
 
         n = self.n

@@ -50,7 +50,6 @@ class EdgeCommunitiesRV(LabelsRV):
     signature = "(),()->(n)"
 
     def implementation(self, jit):
-        """Draw labels."""
         from pymc_mrf.kernels.groups import communities  # imports numba
 
         n = self.n

@@ -175,7 +175,6 @@ def flat_tables(tables: Sequence[Any], graph: FactorGraph):
 
 
 def _flat(table: Any, shape: tuple[int, ...], label: str):
-    """One log table as a symbolic (..., cells) array."""
     if not isinstance(table, pt.Variable):
         array = numeric_array(table, label, "iuf")
         batch = array.shape[: max(array.ndim - len(shape), 0)]

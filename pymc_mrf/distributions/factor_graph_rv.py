@@ -105,7 +105,6 @@ class FactorGraphRV(UndirectedFieldRV):
         return pt.switch(legal, value, 0).astype("int64"), legal
 
     def log_potential(self, indices, parameters):
-        """Sum of the cell of every table."""
         # scopes of equal length, filled up by variable 0 with stride 0
         links = factor_links(self.graph)
         sizes = np.diff(links.factor_ptr)
@@ -125,7 +124,6 @@ class FactorGraphRV(UndirectedFieldRV):
         return FactorLogPartition(self.tree)
 
     def implementation(self, jit):
-        """Draw one row."""
         d, dtype = self.graph.n_variables, getattr(np, self.dtype)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
 

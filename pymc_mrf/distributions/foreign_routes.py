@@ -114,7 +114,6 @@ class RefuseForeignRoutes(GraphRewriter):
     """Raises an error if a guarded Op depends on what PyMC's routes move; takes `HiddenStates` out."""
 
     def apply(self, fgraph):
-        """Look at all Ops."""
         guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
         names = {JOINED, *moved_by_others()} if guarded else set()
         moved = {v for v in fgraph.inputs if v.name in names}
@@ -137,7 +136,6 @@ class RefuseJAX(GraphRewriter):
     """Raises an error if there is an Op of this package; changes nothing."""
 
     def apply(self, fgraph):
-        """Look at all Ops."""
         for node in fgraph.apply_nodes:
             if isinstance(getattr(node.op, "core_op", node.op), NumbaOp | NumbaRV):
                 raise NoConversionError(

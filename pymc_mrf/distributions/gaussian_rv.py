@@ -75,7 +75,6 @@ class GaussianFieldRV(FieldRV):
         return [weight, log_of(diagonal)]
 
     def implementation(self, jit):
-        """Draw one row."""
         edges, d, scale = self.graph.edges, self.graph.n_nodes, np.array(self.scale)
 
         def draw(rng, weight, diagonal, mean):
@@ -155,7 +154,6 @@ class OutsideOfCone(NumbaOp, Op):
         return [(shapes[0][0],)]
 
     def implementation(self, jit):
-        """Factorise each."""
 
         def outside_of_cone(K):
             out = np.empty(len(K))

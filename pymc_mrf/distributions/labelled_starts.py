@@ -24,7 +24,6 @@ class CheckStarts(GraphRewriter):
     """Raises an error if the starts that PyMC compiles now have other labels than their variables."""
 
     def apply(self, fgraph):
-        """Look at who compiles."""
         frame = inspect.currentframe()
         while frame is not None and frame.f_code is not make_initial_point_fn.__code__:
             frame = frame.f_back

@@ -59,7 +59,6 @@ class LogPartition(NumbaOp, Op):
         return [pt.dscalar(), *(table.type() for table in tables)]
 
     def implementation(self, jit):
-        """Pass over the tree."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
 
         def log_partition(edge_tables, node_tables):
@@ -97,7 +96,6 @@ class FactorLogPartition(LogPartition):
     gufunc_signature = "(t)->(),(t)"
 
     def implementation(self, jit):
-        """Pass over the tree."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
 
         def log_partition(tables):
@@ -127,7 +125,6 @@ class ClampedLogPartition(NumbaOp, Op):
         return [pt.vector(dtype="float64", shape=(z.type.shape[0],))]
 
     def implementation(self, jit):
-        """Sum over the free variables, row by row."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
         links = factor_links(FactorGraph(self.tree.scopes, self.tree.cardinalities))
 

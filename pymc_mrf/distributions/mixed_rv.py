@@ -82,7 +82,6 @@ class MixedFieldRV(FieldRV):
         return [weight, bias, log_of(diagonal)] if self.layout.n_measured else [weight, bias]
 
     def implementation(self, jit):
-        """Draw one row."""
         layout, n_sweeps, scale = self.layout, self.n_sweeps, np.array(self.scale)
         answers, measured = self.columns.answers, self.columns.measurements
         n_listed, d, a = (
@@ -175,7 +174,6 @@ class MixedLogPartition(OfListed):
         return [pt.dscalar()]
 
     def implementation(self, jit):
-        """Sum over the states."""
         layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def log_partition(weight, bias, diagonal, states, z, base):
@@ -209,7 +207,6 @@ class MixedMoments(OfListed):
         return [pt.dvector(), pt.dmatrix(), pt.dvector()]
 
     def implementation(self, jit):
-        """Average over the states."""
         layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def moments(weight, bias, diagonal, states, z, base):

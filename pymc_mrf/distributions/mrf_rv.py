@@ -171,7 +171,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return LogPartition(self.tree)
 
     def implementation(self, jit):
-        """Draw one row."""
         d, family = self.graph.n_nodes, self.family
         edge_statistics, fill_nodes = (
             family.edge_statistics(self.graph.edges),

@@ -282,7 +282,6 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[list | None, list]:
 
 
 def _given_labels(groups: Any, table: Any) -> list:
-    """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
     check_row_labels(groups, table, "groups", "the table")

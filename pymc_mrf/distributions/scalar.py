@@ -273,7 +273,6 @@ class KnownLength(Distribution):
     """Registers vectors whose length is known from `shape` or `dims`, before anything is made of them."""
 
     def __new__(cls, name, *args, dims=None, shape=None, **kwargs):
-        """Register the variable with the model on the context stack."""
         if shape is None and dims is not None:
             shape = entries_of_dims(dims, name)
         if shape is not None:

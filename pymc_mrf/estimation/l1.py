@@ -300,7 +300,6 @@ def _combine(directed: np.ndarray, combine: str) -> np.ndarray:
 
 
 def _checked(penalties: Any, problem: L1Problem, tolerance: float, max_iterations: int) -> np.ndarray:
-    """Penalties in decreasing order, (k,)."""
     if penalties is None:
         w, beta = np.zeros(len(problem.ends)), np.zeros(problem.d)
         w, beta, _ = problem.minimise(w, beta, np.inf, tolerance, max_iterations)

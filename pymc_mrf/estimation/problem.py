@@ -96,7 +96,6 @@ class FitProblem:
 
     @classmethod
     def create(cls, x: Any, graph: Any, family: str, groups: Any, n_states: Any) -> "FitProblem":
-        """Validate the arguments of `fit`."""
         graph = as_graph(graph)
         if graph.n_edges == 0:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")

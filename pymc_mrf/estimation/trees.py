@@ -94,7 +94,6 @@ def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 
 
 
 def _check_states(x: np.ndarray) -> None:
-    """Refuse cells that are missing or no whole numbers."""
     if not np.isfinite(x).all():
         cell = first_cell(~np.isfinite(x))
         raise ValueError(f"x{list(cell)} is {x[cell]}; complete data are needed here: drop those rows")

@@ -366,10 +366,6 @@ def _why_not(column: Column, kind: str) -> str:
     return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
 
 
-def _is_truth(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
 def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> str:
     """Say what is wrong with a column of a known kind; nothing if it is right."""
     if reason := _why_not(column, kind):
@@ -450,7 +446,7 @@ def _labels(
     else:
         present = set(map(_plain, column.present()))
         found = tuple(sorted(present, key=lambda v: (number_of(v) is None, number_of(v) or 0.0, str(v))))
-        if _is_truth(found[0]):
+        if isinstance(found[0], bool | np.bool_):
             found = TRUTH
         if n_states is not None and all(isinstance(v, int) for v in found):
             for start in (0, 1):

@@ -187,7 +187,6 @@ def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) 
 
 
 def _labels(series: Any, n_rows: int, name: str) -> list:
-    """Labels of the rows as a list, tuples where there are several."""
     if series is None:
         return [0] * n_rows
     labels = np.asarray(series, dtype=object)

@@ -159,7 +159,6 @@ def _restored(nodes: tuple, lags: tuple, edges: np.ndarray, lag_of: np.ndarray) 
 
 
 def _lags(lag: Any) -> tuple[int, ...]:
-    """Check lags, one or several."""
     if isinstance(lag, Sequence | np.ndarray) and not isinstance(lag, str):
         lags = tuple(whole_number(one, f"lag[{k}]", 1) for k, one in enumerate(lag))
     else:

@@ -120,7 +120,6 @@ def neighbour_sets(graph: PairwiseGraph) -> list[set[int]]:
 
 
 def pairwise_trees(growth: TreeGrowth, *, simplify: bool) -> list[list[int]]:
-    """Trees of sorted node indices: fig. 5.9."""
     adjacency = growth.adjacency
     n = len(adjacency)
     tree_of = [-1] * n

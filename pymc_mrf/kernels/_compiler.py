@@ -246,7 +246,6 @@ class Kernel(CPUDispatcher):
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:
-        """Which compiled function answers a call by another."""
         if not self._is_called_by_address:
             return self._part.get_overload(signature)
         key, args = f"address of {id(self)}", tuple(signature)

@@ -92,7 +92,6 @@ class Writer(ir.IRBuilder):
         return variable
 
     def gep(self, ptr: Any, indices: Any, inbounds: bool = False, *args: Any, **kwargs: Any) -> Any:
-        """Point to a part of what `ptr` points to."""
         pointer = super().gep(ptr, indices, inbounds, *args, **kwargs)
         place = self._place(ptr)
         if place is not None:
@@ -104,7 +103,6 @@ class Writer(ir.IRBuilder):
         return pointer
 
     def store(self, value: Any, ptr: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write a value to memory."""
         instruction = super().store(value, ptr, *args, **kwargs)
         place = self._place(ptr)
         if place is not None:
@@ -119,7 +117,6 @@ class Writer(ir.IRBuilder):
         return instruction
 
     def load(self, ptr: Any, *args: Any, **kwargs: Any) -> Any:
-        """Give what is in memory, from there if it is not known."""
         place = None if args or kwargs else self._place(ptr)
         whole = None if place is None else self._known(place[0])
         if place is None or whole is None:
@@ -312,7 +309,6 @@ class KernelPipeline(Compiler):
         super().__init__(*others, KernelFlags(flags), types_of_variables)
 
     def define_pipelines(self) -> list:
-        """List them."""
         [manager] = super().define_pipelines()
         manager.passes = [
             (KernelLowering if each is NativeLowering else each, name)

@@ -57,6 +57,7 @@ def log_from_one(y):
 
 @summing
 def dot(a, b):
+    """Inner product of `a` and `b` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j]
@@ -111,6 +112,7 @@ def dot_two(a, b, x):
 
 @summing
 def total(a):
+    """Sum of an array `a` (N,)."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j]
@@ -155,6 +157,7 @@ def largest(a):
 
 @summing
 def product(a):
+    """Product of an array `a` (N,)."""
     s = 1.0
     for j in range(a.shape[0]):
         s *= a[j]
@@ -170,5 +173,6 @@ def copy(source, target):
 
 @part
 def add_multiple(factor, source, target):
+    """Add `factor` times `source` (N,) to `target` (N,)."""
     for j in range(target.shape[0]):
         target[j] += factor * source[j]

@@ -66,7 +66,6 @@ class ArrowCollection(LineCollection):
         self._radius = radius
 
     def draw(self, renderer: Any) -> None:
-        """Draw the lines, and the heads on them."""
         if not self.get_visible():
             return
         scale = renderer.points_to_pixels(1.0)

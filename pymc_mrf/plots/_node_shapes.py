@@ -260,7 +260,6 @@ class Rings(Artist):
         self.set_zorder(zorder)
 
     def draw(self, renderer: Any) -> None:
-        """Draw them."""
         if not self.get_visible():
             return
         gc = renderer.new_gc()

@@ -106,7 +106,6 @@ def plot_edge_table(
 
 
 def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
-    """Names of the states of a node, `own` by default."""
     given = (state_labels or {}).get(node, own)
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(

@@ -148,7 +148,6 @@ class ChainWriter:
         self._wait()
 
     def _begin(self, start: int) -> None:
-        """Begin a piece."""
         empty = self._plan.trace
         self._start, self._closed = start, self.head
         self._trace = NDArray(
@@ -178,7 +177,6 @@ class ChainWriter:
         self._present.add(point)
 
     def write(self, point: dict[str, np.ndarray], step: Any) -> None:
-        """Write the piece so far, and the state after it."""
         plan, began = self._plan, time.monotonic()
         n = self._start + self._trace.draw_idx
         if n == self.head.n:

@@ -167,7 +167,6 @@ def _keep(folder: Any, result: Result) -> None:
 
 
 def _run_task(own: Own, *, given: bytes, run: Run, topic: str, stored: bool) -> Result:
-    """Run a chain, on a worker."""
     from distributed import CancelledError, Event, get_worker
 
     worker = get_worker()

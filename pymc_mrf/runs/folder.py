@@ -26,7 +26,6 @@ class LocalFolder:
         return (self.path / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, or replace it."""
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
@@ -106,7 +105,6 @@ class RemoteFolder:
         self._fs.pipe_file(path, data)
 
     def names(self, under: str = "") -> set[str]:
-        """Names of the files and folders in one folder."""
         self._fs.invalidate_cache()
         try:
             paths = self._fs.ls(self._path(under), detail=False)

@@ -177,7 +177,8 @@ def plan_study(
     options = {**SAMPLING, **kwargs}
     study = _Study(build, truth, sizes, var_name, random_seed, options, prior_inclusion)
     first = study.draw_truth(np.random.default_rng(study.seeds(0)))
-    _check_prior(prior_inclusion, first)
+    if prior_inclusion is not None:  # or they are none of the edges
+        prior_probabilities(prior_inclusion, first.graph.n_edges)
     run = partial(
         replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
     )
@@ -189,12 +190,6 @@ def plan_study(
         _tell_time(pilot.results, sizes, replicates - 1, client, store)
         found |= run(range(len(sizes), replicates * len(sizes))).results
     return _as_dataset(found, sizes, replicates, first.graph)
-
-
-def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
-    """Refuse prior probabilities that are none of the edges."""
-    if prior_inclusion is not None:
-        prior_probabilities(prior_inclusion, truth.graph.n_edges)
 
 
 def _read_truth(variable: Any) -> Truth:
@@ -303,7 +298,6 @@ def _fit(seed: int, study: _Study) -> dict[str, Any]:
 def _tell_time(
     pilot: dict[int, Any], sizes: list[int], n_replicates: int, client: Any, store: Any
 ) -> None:
-    """Log how long the other replicates will take."""
     seconds = np.array([pilot[k]["seconds"] if k in pilot else np.nan for k in range(len(sizes))])
     # more rows take no less time: what is above that is compilation, in the first fit
     seconds = np.fmin.accumulate(seconds[::-1])[::-1]
@@ -320,7 +314,6 @@ def _tell_time(
 def _as_dataset(
     found: dict[int, Any], sizes: list[int], replicates: int, graph: PairwiseGraph
 ) -> xr.Dataset:
-    """Arrange the fits by replicate and size."""
     labels = {"edge": list(graph.edge_labels), "node": node_names(graph)}
     data = {}
     for name, dim in {**OF_TRUTH, **OF_FITS}.items():

@@ -131,7 +131,6 @@ def seconds_left(heads: list[Head], run: Run) -> float:
 
 
 def checked_target(until: Any) -> dict[str, float] | None:
-    """Return a target of R-hat and effective draws, or refuse it."""
     if until is None:
         return None
     names = {"rhat", "ess"}

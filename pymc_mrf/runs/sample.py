@@ -236,7 +236,6 @@ def read_store(store: str | PathLike) -> xr.DataTree:
 
 
 def _opened(store: str | PathLike) -> tuple[Store, Run]:
-    """Open the store of a run."""
     _check_zarr()
     folder = Store(checked_location(store))
     run = folder.run()
@@ -255,7 +254,6 @@ def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener)
 
 
 def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
-    """Make plans of the chains that have not ended."""
     state = prepared.step.sampling_state
     return [
         Plan(

@@ -70,7 +70,6 @@ class Store:
         self._owner = uuid4().hex.encode()
 
     def run(self) -> Run | None:
-        """Read which run it is; None if there is none yet."""
         try:
             found = json.loads(self.folder.read(RUN))
         except (FileNotFoundError, NotADirectoryError):
@@ -272,7 +271,6 @@ def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
 
 
 def from_bytes(data: bytes) -> dict[str, xr.Dataset]:
-    """Read what `to_bytes` made: the datasets, loaded."""
     from zarr.core.buffer import default_buffer_prototype
     from zarr.storage import MemoryStore
 

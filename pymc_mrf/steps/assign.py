@@ -30,7 +30,7 @@ from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
+from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
 from pymc_mrf.steps.latent.missing_cells import GaussianGibbs, MixedGibbs, SeriesGibbs

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields import monte_carlo as mc
+from pymc_mrf.fields import methods as mc
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 

@@ -1,12 +1,20 @@
-"""Log pseudo-likelihood of pairwise fields: Besag (1975), with what its estimator needs.
+"""Log pseudo-likelihood of pairwise fields, Besag (1975), and log probability of a group of nodes.
 
     lpl(x) = sum_i log p(x_i | x_neighbours of i)
 
-Every conditional is a sum over the K states of one node, so the partition function never appears.
-As a function of the log tables it is concave. Tables of edges must be finite.
+Every conditional is a sum over the K states of one node, so the partition function never appears. As a
+function of the log tables it is concave. Tables of edges must be finite.
 
-In all kernels the data are `x` (n, d), with `row_weights` (n,), and log tables `edge_tables` (r, K, K) and
-`node_tables` (d, K); gradients by them are `grad_edge` (r, K, K) and `grad_node` (d, K).
+In all kernels the data are `x` (n, d), with `row_weights` (n,), and log tables `edge_tables` (r, K, K)
+and `node_tables` (d, K); gradients by them are `grad_edge` (r, K, K) and `grad_node` (d, K).
+
+The group has K^g states, which are listed:
+
+    log p(x_G | x_rest) = S(x_G) - log sum_s S(s),  S(s) = inside(s) + sum_{i in G} outside_i(s_i)
+
+`inside`, the tables of the group's nodes and of the edges between them, is the same for all rows. A row
+adds only g vectors, the tables of the edges that leave the group. The first node of the group is the
+fastest digit of a state's number.
 """
 
 from typing import NamedTuple
@@ -15,7 +23,8 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.log_scores import normalise
-from pymc_mrf.kernels.simulation.gibbs import binary_form, conditional_scores
+from pymc_mrf.kernels.simulation.cell_blocks import joint_scores
+from pymc_mrf.kernels.simulation.gibbs import add_edge, binary_form, conditional_scores
 from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, pair_dot
 
 LANES = 128  # rows side by side, for vector instructions
@@ -249,3 +258,41 @@ def pseudo_scores_and_information(
                     for a in range(n_states):
                         covariance += p[a] * t[k, a] * t[l, a]
                     information[column[k], column[l]] += counts[c] * covariance
+
+
+@jit
+def group_log_conditional(x, members, place, edge_tables, node_tables, graph, inside, scores, out):
+    """Write log p(x_G | x_rest) of every row of `x` into `out`.
+
+    `x` (n, d) int8: state indices. `members` (g,) int64: nodes of the group G, all different. `place`
+    (d,) int64: position of a node in `members`; -1 outside the group. `edge_tables` (r, K, K) and
+    `node_tables` (d, K). `inside` and `scores` (K ** g,): scratch. `out` (n,).
+    """
+    n_states = node_tables.shape[1]
+    own = np.empty((members.shape[0], n_states))
+    for j in range(members.shape[0]):
+        own[j] = node_tables[members[j]]
+    joint_scores(own, members, place, edge_tables, graph, inside)
+    outside = np.empty(n_states)
+    for c in range(x.shape[0]):
+        z = x[c]
+        scores[0] = 0.0
+        size, observed = 1, 0
+        for j in range(members.shape[0]):
+            i = members[j]
+            outside[:] = 0.0
+            for l in range(graph.indptr[i], graph.indptr[i + 1]):
+                if place[graph.neighbors[l]] < 0:
+                    add_edge(outside, i, l, z[graph.neighbors[l]], edge_tables, graph)
+            for a in range(n_states - 1, -1, -1):
+                for k in range(size):
+                    scores[a * size + k] = scores[k] + outside[a]
+            observed += z[i] * size
+            size *= n_states
+        for k in range(size):
+            scores[k] += inside[k]
+        top = scores.max()
+        of_observed = scores[observed] - top
+        for k in range(size):
+            scores[k] = exp_negative(max(scores[k] - top, LOWEST))
+        out[c] = of_observed - np.log(scores.sum())

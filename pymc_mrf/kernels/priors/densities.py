@@ -170,7 +170,6 @@ def log_fit(f, fit, x):
 
 @log_density.register(Density)
 def closed_log_density(f, x):
-    """Log density at x."""
     z = (x - f.location) / f.scale
     if f.kind == NORMAL:
         return f.constant - 0.5 * z * z
@@ -214,7 +213,6 @@ def tabulated_slope_and_precision(f, x):
 
 @expanded_fit.register(Density)
 def closed_expanded_fit(f, x, value, g, h, reach):
-    """Take one Newton step."""
     slope, precision = slope_and_precision(f, x)
     precision += h
     shift = (g + slope) / precision
@@ -267,7 +265,6 @@ def tabulated_propose_fit(f, fit, rng):
 
 @log_fit.register(Density)
 def closed_log_fit(f, fit, x):
-    """Mixture of both."""
     value = log_proposal(x, fit.mode, fit.precision)
     if f.kind == STUDENT:
         share = tail_share(f, fit)

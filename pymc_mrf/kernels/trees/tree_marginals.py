@@ -127,7 +127,6 @@ def add_marginals_of_tile(messages, marginals, z, forest, b, row):
 
 @add_marginals.register(ChainLogs)
 def add_marginals_of_chain(messages, marginals, z, forest, b, row):
-    """Add those of one chain."""
     nu, scores, (pi, node_sum, edge_sum) = messages.nu, messages.scores, marginals
     n_states = nu.shape[1]
     for p in range(forest.block_ptr[b + 1] - 1, forest.block_ptr[b] - 1, -1):

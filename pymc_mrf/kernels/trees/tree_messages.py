@@ -131,6 +131,7 @@ def absorb_in_weights(messages, p, link, z, j):
 
 @jit
 def sum_of_row(nu, p):
+    """Sum of row p of `nu` (p, K)."""
     total = 0.0
     for a in range(nu.shape[1]):
         total += nu[p, a]
@@ -148,7 +149,6 @@ def send_agreement(messages, p, parent, link):
 
 @send.register(ChainScaled)
 def send_weights(messages, p, parent, link):
-    """Multiply the weights of the parent by the message."""
     nu, psi = messages.nu, messages.psi
     e, scale = table_of(link, psi.shape[0]), 1.0 / sum_of_row(nu, p)
     for a in range(nu.shape[1]):
@@ -160,7 +160,6 @@ def send_weights(messages, p, parent, link):
 
 @draw.register(ChainAgreement, ChainScaled)
 def draw_by_weights(messages, p, link, z, j, i, rng):
-    """Draw by the weights, which are cumulated."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     nu, total = messages.nu, 0.0
@@ -213,7 +212,6 @@ def absorb_in_logs(messages, p, link, z, j):
 
 @send.register(ChainLogs)
 def send_logs(messages, p, parent, link):
-    """Add the message to what is known of the parent."""
     nu, message = messages.nu, messages.message
     for a in range(nu.shape[1]):
         pair_scores(messages, p, link, a, messages.scores)

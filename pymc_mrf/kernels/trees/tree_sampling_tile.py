@@ -110,7 +110,6 @@ def send_odds_of_tile(messages, p, parent, link):
 
 @draw.register(TileOdds)
 def draw_tile_by_odds(messages, p, link, z, j, i, rng):
-    """Draw by the odds."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     odds, u = messages.odds, messages.uniforms.u
@@ -138,7 +137,6 @@ def absorb_in_weights_of_tile(messages, p, link, z, j):
 
 @send.register(TileScaled)
 def send_weights_of_tile(messages, p, parent, link):
-    """Multiply the weights of the parent by the messages."""
     nu, message, total = messages.nu, messages.message, messages.total
     table = messages.psi[table_of(link, messages.psi.shape[0]), link & 1]
     n_states, T = nu.shape[1], nu.shape[2]
@@ -162,7 +160,6 @@ def send_weights_of_tile(messages, p, parent, link):
 
 @draw.register(TileScaled)
 def draw_tile_by_weights(messages, p, link, z, j, i, rng):
-    """Draw by the weights, which are cumulated."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     nu, cumulated, u = messages.nu, messages.total, messages.uniforms.u

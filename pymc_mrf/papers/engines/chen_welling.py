@@ -118,7 +118,6 @@ class ExactChenWelling(ChenWellingEngine):
         return counts
 
     def langevin(self, w, b, prior, dynamics, rng):
-        """Take a step that may be refused."""
         view, active = self.edges.view, np.flatnonzero(w)
         size, accept = len(active) + view.n_biases, np.nan
         if size:
@@ -168,7 +167,6 @@ class PersistentChenWelling(ChenWellingEngine):
         self._sweep(w, b, BURN_IN, rng)
 
     def jump(self, w, b, prior, width, rng):
-        """Propose jumps of all edges at once."""
         self._observe(w, b, rng)
         r = len(w)
         m = float(len(self.particles))

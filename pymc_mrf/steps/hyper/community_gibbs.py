@@ -169,7 +169,6 @@ class CommunityGibbs(MRFStep):
         return var in model.free_RVs and communities_of(var, model) is not None
 
     def _update(self, point):
-        """Move the labels, then draw the probabilities."""
         point = dict(point)
         old = point[self._labels]
         labels = np.array(old, dtype=np.int64)

@@ -315,7 +315,6 @@ class FactorLatentField(LatentField):
         return [self._op.graph.scopes[f] for f in found[best]]
 
     def is_possible(self, x, tables):
-        """Look every cell up."""
         [flat] = tables
         links = factor_links(self._op.graph)
         cells = np.empty(self._op.graph.n_factors, dtype=np.int64)

@@ -59,7 +59,6 @@ class Imputed:
         return self._generators[-1]
 
     def draw(self, point: dict, rng: np.random.Generator) -> dict:
-        """Return `point` with new values."""
         if self._f is None:
             return point
         for shared in self._generators:

@@ -99,7 +99,6 @@ def fitted_classes(
 
 
 def _why_not(field: LatentField, evidence: LatentEvidence, owner, has_slopes: bool, size: int) -> str:
-    """Say why nothing is fitted; nothing if it is."""
     most = MAX_COORDINATES if has_slopes else MAX_DIFFERENCES
     if not isinstance(field, PairwiseLatentField):
         return "the field is a FactorGraphMRF"
