@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c")])
 N_STATES = [3, 2, 3]

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 

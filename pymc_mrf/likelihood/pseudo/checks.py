@@ -7,10 +7,10 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from scipy.special import expit, logit
 
-from pymc_mrf.distributions.findings import AGAINST, FOR, NOTE, Finding
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
+from pymc_mrf.fields.pairwise_tables import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_mrf.fields.distinct_rows import distinct_rows
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, Presence
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges

@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.marks import slow
 from tests.reference.kinetic import kinetic_log_likelihood
