@@ -6,26 +6,48 @@ import xarray as xr
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-def state_scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Scores (d,) of probabilities (n, d, K) of cells (n, d); -1 does not count."""
+def explained_states(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Accuracy, and what is explained (d,), of probabilities (n, d, K) of cells (n, d); -1 does not count."""
+    if not x.shape[1]:
+        return {name: np.zeros(0) for name in ("accuracy", "explained_accuracy", "explained_log_score")}
+    n, right = _right_states(p, x)
     known = x >= 0
-    n = known.sum(axis=0)
-    right = np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)  # (n, d, K)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = right.sum(axis=0) / n[:, None]
-        of_right = np.where(known, (p * right).sum(axis=2), 1.0)
-        log_score = np.log(of_right).sum(axis=0) / n
         of_shares = np.where(shares > 0.0, shares * np.log(np.where(shares > 0.0, shares, 1.0)), 0.0)
         accuracy = ((p.argmax(axis=2) == x) & known).sum(axis=0) / n
         common = shares.max(axis=1)
-        scores = {
-            "n": n,
+        explained = 1.0 - _log_score(p, right, known) / of_shares.sum(axis=1)
+        return {
             "accuracy": accuracy,
             "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
-            "log_score": log_score,
-            "explained_log_score": np.where(
-                common < 1.0, 1.0 - log_score / of_shares.sum(axis=1), np.nan
-            ),
+            "explained_log_score": np.where(common < 1.0, explained, np.nan),
+        }
+
+
+def _right_states(p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count the known cells (d,), and mark the state (n, d, K) that each is in by 1."""
+    known = x >= 0
+    return known.sum(axis=0), np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)
+
+
+def _log_score(p: np.ndarray, right: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Mean log probability (d,) of the right states."""
+    of_right = np.where(known, (p * right).sum(axis=2), 1.0)
+    return np.log(of_right).sum(axis=0) / known.sum(axis=0)
+
+
+def state_scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores (d,) of probabilities (n, d, K) of cells (n, d), as `score_predictions` returns them."""
+    n, right = _right_states(p, x)
+    known, explained = x >= 0, explained_states(p, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = {
+            "n": n,
+            "accuracy": explained["accuracy"],
+            "explained_accuracy": explained["explained_accuracy"],
+            "log_score": _log_score(p, right, known),
+            "explained_log_score": explained["explained_log_score"],
             "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
         }
     if p.shape[2] == 2:

@@ -76,8 +76,8 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[
         return []
     found = []
     remedy = (
-        "compare models by pymc_mrf.log_predictive of pymc_mrf.analysis.conditional_log_likelihood, or "
-        'declare the field with likelihood="exact"'
+        "compare models by pymc_mrf.analysis.log_predictive of pymc_mrf.analysis."
+        'conditional_log_likelihood, or declare the field with likelihood="exact"'
     )
     for rv in model.observed_RVs:
         node = field_node(rv)

@@ -20,7 +20,7 @@ from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions._numba import on_first_use
 
 REMEDIES = {
-    "log-likelihood": "compare models by pymc_mrf.log_predictive of "
+    "log-likelihood": "compare models by pymc_mrf.analysis.log_predictive of "
     "pymc_mrf.analysis.conditional_log_likelihood",
     "log prior": "name the other variables, var_names=[...]",
 }

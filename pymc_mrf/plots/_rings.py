@@ -17,7 +17,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, of_nodes
 from pymc_mrf.checks import check_labels, sequence
 
 COLOR, WIDTH = "#202020", 2.6  # points
-SHARES = ("explained_accuracy", "explained_variance")  # of `predictability`, by the kind of a node
+SHARES = ("explained_accuracy", "explained_variance")  # of `predict_nodes`, by the kind of a node
 
 
 def node_shares(nodes: Sequence[Hashable], value: Any) -> np.ndarray | None:
@@ -26,7 +26,7 @@ def node_shares(nodes: Sequence[Hashable], value: Any) -> np.ndarray | None:
     Parameters
     ----------
     nodes : sequence of d hashables
-    value : Dataset or DataArray of `predictability`, mapping by node, sequence of d numbers, or None
+    value : Dataset of `predict_nodes` or a DataArray of it, mapping by node, sequence of d numbers, or None
         Means of draws are taken. Shares below 0, of nodes that the others mislead about, are 0.
 
     Raises
