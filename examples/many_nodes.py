@@ -82,7 +82,7 @@ def study(seed: int, *, d: int, n: int, signs: str, tune: int, draws: int, chain
             draws, tune=tune, chains=chains, step=step, random_seed=seed, model=model, **SILENT
         )
         per_draw = (time.process_time() - begin) / (chains * (tune + draws))
-        inclusion = pmrf.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
+        inclusion = pmrf.analysis.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return Study(d, signs, inclusion, present, set_up, per_draw, memory)
 

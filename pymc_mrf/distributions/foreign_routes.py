@@ -156,7 +156,7 @@ on_first_use.append(register_guard)
 
 
 REMEDIES = {
-    "log-likelihood": "compare models by pymc_mrf.log_predictive of "
+    "log-likelihood": "compare models by pymc_mrf.analysis.log_predictive of "
     "pymc_mrf.analysis.conditional_log_likelihood",
     "log prior": "name the other variables, var_names=[...]",
 }

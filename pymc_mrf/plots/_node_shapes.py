@@ -26,7 +26,7 @@ MAX_WRAPPED = 15  # names of several lines
 LEGEND_LINE = 50  # characters
 PADDING, LINE_SPACING = 0.3, 1.3  # in parts of the font size
 COLOR, WIDTH = "#202020", 2.6  # points
-SHARES = ("explained_accuracy", "explained_variance")  # of `predictability`, by the kind of a node
+SHARES = ("explained_accuracy", "explained_variance")  # of `predict_nodes`, by the kind of a node
 
 
 class Shape(NamedTuple):

@@ -200,7 +200,7 @@ def _read_truth(variable: Any) -> Truth:
         raise TypeError(
             f"truth is a {what}, whose edges may have several parameters, but studies compare one number "
             "per edge: draw tables by pymc.draw, and fit and compare them with pymc_mrf.replicate and "
-            "pymc_mrf.edge_strength"
+            "pymc_mrf.analysis.edge_strength"
         )
     if not isinstance(op, MarkovRandomFieldRV | GaussianFieldRV) or op.family.edge_axes:
         raise TypeError(

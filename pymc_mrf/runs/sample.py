@@ -119,7 +119,7 @@ compute_convergence_checks, model
     Of a `SpikeAndSlab` with 10,000 edges or more only those present in a draw are kept, in the store and in
     memory: 1,000 draws of four chains of 523,776 edges, of which some 1,300 are present, take .1 GB in place
     of 17. The variable has its usual dimensions; what is taken of it, as by ``sel``, is expanded then, and
-    all of it by ``values``. `edge_inclusion`, `summarize_edges`, `median_graph` and `edge_density` expand a
+    all of it by ``values``. `summarize_edges`, `median_graph` and `analysis.edge_inclusion` expand a
     part at a time. R-hat and effective draws, for warnings and `until`, are those of 2,000 of its edges.
     """
     draws = whole_number(draws, "draws", 1)

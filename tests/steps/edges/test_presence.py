@@ -268,6 +268,8 @@ def test_results_on_disk_tell_the_same(tmp_path):
     idata = sampled(fixed_bias_model(boltzmann_data(80, seed=1)))
     idata.to_netcdf(tmp_path / "run.nc")
     again = xr.open_datatree(tmp_path / "run.nc")
-    found, same = (pmrf.edge_inclusion(tree, "w", prior_inclusion=0.4) for tree in (idata, again))
+    found, same = (
+        pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.4) for tree in (idata, again)
+    )
     xr.testing.assert_identical(found, same)
     again.close()
