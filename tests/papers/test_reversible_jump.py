@@ -12,6 +12,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in, field_of
 from tests.marks import slow
 from tests.posteriors import fixed_p, furthest
 from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
@@ -196,6 +197,6 @@ def test_by_junction_tree():
     model = fixed_bias_model(x)
     steps = steps_of(model, ["w"], EXACT)
     for step in steps:
-        use_junction_tree(step._engine.edges, step._field.graph)
+        use_junction_tree(engine_in(step).edges, field_of(step).graph)
     [w] = draws_of(model, steps, ["w"], 2500)
     assert furthest(w, reference(x, "exact", fixed_p(0.4))) < Z

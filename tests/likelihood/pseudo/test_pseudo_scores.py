@@ -30,7 +30,7 @@ def few_edges(monkeypatch):
     monkeypatch.setattr(score_panels, "FEWEST_EDGES", 0)
 
 
-def engine_of(name, rng):
+def engine_in(name, rng):
     """Engine of a field whose neighbours depend on each other, some rows occurring more than once."""
     family = FAMILIES.get(name, BOLTZMANN)
     x = rng.integers(family.n_states, size=(N, D)).astype(np.int8)
@@ -57,7 +57,7 @@ NAMES = [*FAMILIES, "arrows"]
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.ordinary("Boltzmann", "arrows")
 def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
-    engine = engine_of(name, rng)
+    engine = engine_in(name, rng)
     view, prior, start = engine.view, prior_of(engine), np.zeros(len(engine.view.w))
     some = rng.permutation(len(start))[: D // 2]
     start[some] = rng.normal(size=len(some))
@@ -87,7 +87,7 @@ def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.ordinary("Boltzmann")
 def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
-    engine = engine_of(name, rng)
+    engine = engine_in(name, rng)
     view, (w, b) = engine.view, (np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b)))
     engine.sweep(w, b, prior_of(engine), rng)
     n_before = view.rows.size.max()
@@ -105,7 +105,7 @@ def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
 def test_draws_are_those_of_looks_at_every_edge(name, rng):
-    engine = engine_of(name, rng)
+    engine = engine_in(name, rng)
     prior, ends = prior_of(engine), []
     for kind in ("scores", "rows", "wrong scores"):
         w, b = np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b))

@@ -14,6 +14,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in, uncorrected
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import (
     one_edge_posterior,
@@ -34,7 +35,6 @@ from tests.steps.edges.binary_models import (
     random_bias_model,
     reference,
 )
-from tests.steps.engines import engine_of, uncorrected
 
 
 def test_the_reference_has_converged():
@@ -45,7 +45,7 @@ def test_the_reference_has_converged():
 
 
 def by_tree(step):
-    use_junction_tree(engine_of(step), GRAPH)
+    use_junction_tree(engine_in(step), GRAPH)
 
 
 def test_by_junction_tree():
@@ -140,7 +140,7 @@ def test_geweke_joint_distribution():
     rng = np.random.default_rng(8)
     step.setup_chain(rng, 0, n_steps)
     step.started = True
-    engine, point = engine_of(step), model.initial_point()
+    engine, point = engine_in(step), model.initial_point()
     y = np.array(BOLTZMANN.states, dtype=float)
     draws = np.empty((n_data, 3), dtype=np.int8)
     kept = np.empty((n_steps, 4))
@@ -178,7 +178,7 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Cauchy.dist(0, 1), shape=3)
         pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         step = pmrf.steps.EdgeGibbs([w])
-    engine = engine_of(step)
+    engine = engine_in(step)
     prior, b = step._prior.read(model.initial_point())
     paths = []
     for enumerates in (True, False):

@@ -9,13 +9,13 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.nominal import nominal
+from tests.insides import uncorrected
 from tests.marks import slow
 from tests.posteriors import Question, draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.small_fields import tables
 from tests.statistics import Z
 from tests.steps.edges.block_models import PAIR, TRIANGLE, model_of, states
-from tests.steps.engines import uncorrected
 
 BIAS = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, 0.0], [-0.1, 0.2, 0.0]])
 

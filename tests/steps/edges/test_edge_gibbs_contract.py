@@ -10,6 +10,7 @@ from pymc.step_methods.compound import CompoundStep
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in
 from tests.statistics import assert_mean_close
 from tests.steps.edges.small_models import (
     GRAPH,
@@ -29,13 +30,13 @@ def test_a_start_of_the_user_is_kept():
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
     seen = []
-    sweep = step._engine.sweep
+    sweep = engine_in(step).sweep
 
     def watched(w, b, *rest, **told):
         seen.append((w.copy(), b.copy()))
         return sweep(w, b, *rest, **told)
 
-    step._engine.sweep = watched
+    engine_in(step).sweep = watched
     point = model.initial_point()
     start = {**point, "w": np.array([0.0, 0.5, 0.0, -0.25, 0.0, 0.0]), "b": np.full(4, 0.125)}
     for value in (point, start):

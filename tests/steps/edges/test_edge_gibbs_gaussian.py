@@ -14,6 +14,7 @@ from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from tests.insides import engine_in, uncorrected
 from tests.marks import slow
 from tests.posteriors import draws_of, furthest
 from tests.reference.gaussian import fixed_diagonal_posterior, precision
@@ -25,7 +26,6 @@ from tests.steps.edges.gaussian_models import (
     measurements,
     small_model,
 )
-from tests.steps.engines import engine_of, uncorrected
 
 QUIET = {"progressbar": False, "quiet": True, "compute_convergence_checks": False}
 
@@ -220,7 +220,7 @@ def test_means_may_differ_between_rows():
     step.step(point)
     filled = np.where(np.isnan(x), 7.0, x)
     deviations = filled - 1.0 - z[:, None] * point["slope"]
-    np.testing.assert_allclose(engine_of(step).view.scatter, deviations.T @ deviations)
+    np.testing.assert_allclose(engine_in(step).view.scatter, deviations.T @ deviations)
 
 
 def test_refusals():

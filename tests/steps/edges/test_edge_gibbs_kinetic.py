@@ -9,6 +9,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import fields_of
 from tests.marks import slow
 from tests.posteriors import Question, draws_of, furthest
 from tests.reference.kinetic import kinetic_log_likelihood, kinetic_series
@@ -141,7 +142,7 @@ def test_links_are_overstated_and_arrows_are_not(links):
         point, _ = step.step(point)
     if links:  # as if all edges had been found against all odds
         step.of_pseudo.included, step.of_pseudo.log_odds = np.full(8, 36.0), np.full(8, -240.0)
-    said = step.of_pseudo.warn("w", step._fields, "") if links else step._warn_at_end()
+    said = step.of_pseudo.warn("w", fields_of(step), "") if links else step._warn_at_end()
     assert [message.split(" entries")[0].split("of the ")[1] for message in said] == ["3"] * bool(links)
 
 

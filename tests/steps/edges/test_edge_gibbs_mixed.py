@@ -9,11 +9,11 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
+from tests.insides import uncorrected
 from tests.mixed_fields import reference_of
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import structure_posterior, structure_posterior_on_grid
 from tests.statistics import Z
-from tests.steps.engines import uncorrected
 
 PAIR, TRIANGLE = [(0, 1)], [(0, 1), (2, 1), (0, 2)]
 NAMES = ["w", "bias", "diagonal"]

@@ -15,11 +15,11 @@ from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in
 from tests.posteriors import P, Question, furthest, sparse_draws_of
 from tests.small_fields import pairwise
 from tests.statistics import Z
 from tests.steps.edges.state_models import field_data, node_parameters
-from tests.steps.engines import engine_of
 
 EDGES = [(0, 1), (1, 2), (0, 2)]
 GRAPH = PairwiseGraph(range(3), EDGES)
@@ -52,7 +52,7 @@ def test_the_longer_simulation_decides_and_draws_tell_of_noise():
     steps = []
 
     def mislead(step):
-        engine_of(step).view.sample.gap[:] += 0.1
+        engine_in(step).view.sample.gap[:] += 0.1
         steps.append(step)
 
     model = question.model()

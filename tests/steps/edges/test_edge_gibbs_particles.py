@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.likelihood.particles import particle_edges
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in
 from tests.statistics import Z
 from tests.steps.edges.binary_models import (
     BIAS,
@@ -83,7 +84,7 @@ def test_the_state_holds_the_particles():
         np.testing.assert_array_equal(first[name], second[name])
     assert equal_dataclass_values(method.sampling_state, again.sampling_state)
     again.sampling_state = state
-    again._engine.forget()
+    engine_in(again).forget()
     third, _ = again.step(point)
     assert not np.array_equal(first["w"], third["w"])
 
@@ -141,8 +142,8 @@ def test_options_reach_the_engine():
     model = edge_model()
     with model:
         step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
-    assert isinstance(step._engine, ParticleEdges)
-    assert (step._engine.n_particles, step._engine.view.n_sweeps) == (77, 3)
+    assert isinstance(engine_in(step), ParticleEdges)
+    assert (engine_in(step).n_particles, engine_in(step).view.n_sweeps) == (77, 3)
 
 
 def test_too_few_particles_are_told_of():

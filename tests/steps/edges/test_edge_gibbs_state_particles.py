@@ -8,6 +8,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.kernels.views.state_particles import StateParticles
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in
 from tests.statistics import Z
 from tests.steps.edges.particle_models import (
     SHARE,
@@ -57,7 +58,7 @@ def test_constant_columns_and_states_that_never_occur():
             declare("x", family, w, b, GRAPH, x, "particles")
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
-    assert isinstance(step._engine.view.particles, StateParticles)
+    assert isinstance(engine_in(step).view.particles, StateParticles)
     step.setup_chain(np.random.default_rng(1), 50, 150)
     point = model.initial_point()
     for _ in range(200):

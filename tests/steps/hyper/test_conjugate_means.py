@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans, field_of_means
 from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
-from tests.posteriors import furthest
+from tests.posteriors import draws_of, furthest
 from tests.reference.gaussian import fixed_diagonal_posterior
 from tests.statistics import Z
 from tests.steps.edges import gaussian_models, mixed_models
