@@ -56,7 +56,7 @@ def test_the_longer_simulation_decides_and_draws_tell_of_noise():
         steps.append(step)
 
     model = question.model()
-    w, _ = sparse_draws_of(model, 500, change=mislead)
+    w, _ = sparse_draws_of(model, change=mislead)
     assert furthest(w, question.posterior(), slack=(ERROR, 0.0)) > Z
     _, [said] = steps[0].step(model.initial_point())
     assert said["edge_gibbs_ess"] > 0.3

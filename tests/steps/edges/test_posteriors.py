@@ -146,15 +146,16 @@ ONE_FIELD = [
     ),
 ]  # fmt: skip
 
+moved = partial(rows, nodes="random")
 RANDOM_NODES = [
-    *rows("binary", binary_triangle, ALL, ordinary=["exact"], sd=1.0, n_draws=2000),
+    *moved("binary", binary_triangle, ALL, ordinary=["exact"], sd=1.0, n_draws=2000),
     *(
         row
         for id, family, likelihoods in (
             ("mixed", THREE_ITEMS, ALL), ("potts", potts(3), ALL),
             ("two scores", ordinal(2, [0.5, 2.0]), ["particles"]),
         )
-        for row in rows(
+        for row in moved(
             id, partial(pairwise, family, PATH, WEIGHT[:2], 60, 7), likelihoods, sd=0.7, n_nodes=3
         )
     ),
@@ -164,20 +165,20 @@ RANDOM_NODES = [
             ("binary", BOLTZMANN), ("ordinal", THREE_ITEMS), ("own scores", OWN_SCORES),
             ("Potts", potts(3)),
         )
-        for row in rows(
+        for row in moved(
             id, partial(pairwise, family, TRIANGLE, [0.8, 0.0, -0.4], 60, 5, sd=1.5), [PRECISE],
             ordinary=[PRECISE] if id == "binary" else (), sd=0.7, slack=(0.01, 0.03),
             n_nodes=3 if family.n_states > 2 else 7,
         )
     ),
-    *rows(
+    *moved(
         "tables", partial(tables, [3, 2], COUPLE, 25, np.zeros((2, 3))), SIMULATED, sd=1.0, n_nodes=6,
-        n_draws=3000,
+        control=-0.2, n_draws=3000,
     ),
     *(
         row
         for seed in (1, 2)
-        for row in rows(
+        for row in moved(
             f"Gaussian, {seed}", partial(gaussian, TRIANGLE, [0.5, -0.3, 0.0], [1.0, 1.4, 0.8], 60, seed),
             ordinary=["exact"] if seed == 1 else (), n_draws=3000,
         )
@@ -185,14 +186,14 @@ RANDOM_NODES = [
     *(
         row
         for name in ("binary Gaussian", "Gaussian binary Gaussian")
-        for row in rows(
+        for row in moved(
             name, partial(of_kinds, name, 2), EXACTLY, sd=0.7, n_nodes=6, n_draws=3000
         )
     ),
     *(
         row
         for name in ("boltzmann", "ising", "ordinal")
-        for row in rows(
+        for row in moved(
             f"arrows, {name}", partial(of_arrows, name), sd=0.7, n_nodes=4,
             others=reversed_arrows(name),
         )
@@ -200,9 +201,9 @@ RANDOM_NODES = [
     *(
         row
         for name in ("boltzmann", "ordinal")
-        for row in rows(f"arrows and links, {name}", partial(linked_arrows, name), sd=0.7, n_nodes=2)
+        for row in moved(f"arrows and links, {name}", partial(linked_arrows, name), sd=0.7, n_nodes=2)
     ),
-    *rows(
+    *moved(
         "scales", partial(pairwise, THREE_STATES, PATH, [0.2, 0.5], 60, 9),
         factors=((np.array([0.2, 1.5]),),), others=of(factors=((np.array([1.5, 0.2]),),)),
         sd=0.7, n_nodes=3,
