@@ -78,7 +78,7 @@ lint: $(VENV)/base
 	$(BIN)/lint-imports
 
 bench: $(VENV)/bench
-	$(RUN) -m pytest -m benchmark -s benchmarks
+	$(RUN) -m pytest -m benchmark -s tests/benchmarks
 
 docs: $(VENV)/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -1,6 +1,6 @@
 """What exact inference costs: time of log-partition and all marginals against the treewidth of a grid.
 
-Also measures the package's speed ratios (the functions of ``benchmarks``) and writes both, with a
+Also measures the package's speed ratios (the functions of ``tests/benchmarks``) and writes both, with a
 figure, for the documentation.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
-from benchmarks.measure import exact_gibbs_sweeps, grid_marginals, import_time
 from examples._report import machine, save_figure, table, two_digits, write_fragment
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
+from tests.benchmarks.measure import exact_gibbs_sweeps, grid_marginals, import_time
 
 BLUE, GREY = "#0072B2", "#666666"
 
@@ -76,7 +76,7 @@ def draw_figure(costs: list[dict]) -> Figure:
 
 
 def ratios() -> str:
-    """Return the benchmarks of ``benchmarks`` as a table."""
+    """Return the benchmarks of ``tests/benchmarks`` as a table."""
     marginals = grid_marginals()
     sweeps = exact_gibbs_sweeps()
     imports = import_time()

@@ -9,7 +9,6 @@ import os
 
 import numpy as np
 
-from benchmarks.structure_learning import timed_draws
 from examples._report import machine, parse_sizes, table, two_digits, write_fragment
 from examples.peers.gwishart import reweighted
 from examples.peers.kept import (
@@ -23,6 +22,7 @@ from examples.peers.kept import (
     summary,
 )
 from examples.peers.tables import ANSWERS, load
+from tests.benchmarks.structure_learning import timed_draws
 
 SPEED = ["CPU s", "weights: median, minimum", "presence: median, minimum"]
 GAUSSIAN = ["gaussian6", "gaussian15"]

@@ -14,6 +14,7 @@ from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab, SpikeAndSlabRV, check_probabilities
 
 CONTRASTS = "_contrasts"  # ends the name of the data by which groups are known
+DIFFERENCE = "_difference_"  # stands between the name and the number of a difference
 MAX_DIVIDED = 6  # groups; their divisions into two are 31, those of seven 63
 OTHER = re.compile(r"contrasts|difference_\d+|.*observed")  # endings of what is no variable of a group
 
@@ -184,7 +185,7 @@ def group_weights(
     if blocks is None and weight.owner is not None and isinstance(weight.owner.op, SpikeAndSlabRV):
         blocks = weight.owner.op.blocks or None
     differences = [
-        SpikeAndSlab(f"{weight.name}_difference_{j}", p, slab, blocks=blocks, **shape)
+        SpikeAndSlab(f"{weight.name}{DIFFERENCE}{j}", p, slab, blocks=blocks, **shape)
         for j in range(1, contrasts.shape[1] + 1)
     ]
     found = {}

@@ -10,7 +10,7 @@ machine code when they first need it. A new model compiles none of it again.
 
 Declaring a field and the first draws, with nothing compiled before, take 17 CPU seconds so and 47 by numba as
 it is published for the edges of small binary fields, and 15 and 66 for the groups of an exact likelihood
-(`benchmarks/first_run.py`).
+(`tests/benchmarks/first_run.py`).
 
 All of this rests on private parts of numba, and is used on versions that it is tested with (see `_jit`).
 """

@@ -1,18 +1,18 @@
-"""Everything that `benchmarks` measures of tree sampling, as tables of the documentation.
+"""Everything that `tests/benchmarks` measures of tree sampling, as tables of the documentation.
 
 As a script, it writes docs/_results/tree_sampling_speed.md, in about four minutes. Run from the
-repository root: python -m benchmarks.tree_sampling_speed
+repository root: python -m tests.benchmarks.tree_sampling_speed
 """
 
 import argparse
 import os
 from pathlib import Path
 
-from benchmarks.auxiliary_draws import FIELDS, LEFT, ROWS, compare
-from benchmarks.latent_field import latent_image
-from benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs
 from examples._report import machine, table, two_digits, write_fragment
 from pymc_mrf.likelihood.particles.auxiliary import FEW
+from tests.benchmarks.auxiliary_draws import FIELDS, LEFT, ROWS, compare
+from tests.benchmarks.latent_field import latent_image
+from tests.benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs
 
 IMAGES = ((2, 0.2, 2.0, "0.4407"), (2, 0.4, 2.0, "0.4407"), (3, 0.8, 1.0, "1.005"))
 """States, coupling and noise of the latent images, and the coupling at which the infinite grid orders."""
@@ -131,7 +131,7 @@ def main() -> None:
     folder = parser.parse_args().output
     load = f"load average at the start {os.getloadavg()[0]:.1f}"
     parts = [updates(), effective_draws(), latent_images(), auxiliary_data()]
-    made = "Made by `python -m benchmarks.tree_sampling_speed`. "
+    made = "Made by `python -m tests.benchmarks.tree_sampling_speed`. "
     text = "\n".join(parts) + f"\n{made}Machine: {machine()}; {load}.\n"
     write_fragment(text, folder, "tree_sampling_speed.md")
 

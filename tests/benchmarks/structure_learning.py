@@ -5,7 +5,7 @@ compilation apart. Of the weights that were ever present, the median and the min
 comparison with bgms, under its priors.
 
 As a script, it writes docs/_results/structure_learning_speed.md. Run from the repository root:
-python -m benchmarks.structure_learning
+python -m tests.benchmarks.structure_learning
 """
 
 import argparse

@@ -6,8 +6,8 @@ Times are printed, never asserted; that all methods sample the same distribution
 import numpy as np
 import pytest
 
-from benchmarks.auxiliary_draws import FIELDS, compare
-from benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs
+from tests.benchmarks.auxiliary_draws import FIELDS, compare
+from tests.benchmarks.tree_sampling import CRITICAL, GRAPHS, magnetisation_draws, update_costs
 
 pytestmark = pytest.mark.benchmark
 

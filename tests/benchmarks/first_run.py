@@ -1,6 +1,6 @@
 """What a first run costs: CPU seconds from a declared model to the first draw, cold and warm.
 
-    python -m benchmarks.first_run [--kernels N] [case ...]
+    python -m tests.benchmarks.first_run [--kernels N] [case ...]
 
 Each case runs in a process of its own, first with empty caches of numba and PyTensor, then with those
 that the first run has filled. ``--kernels`` lists the N functions that took longest to compile, each
@@ -178,7 +178,7 @@ def report(cases: list[str], n_kernels: int = 0) -> None:
                 "NUMBA_CACHE_DIR": f"{folder}/numba",
                 "PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor",
             }
-            command = [sys.executable, "-m", "benchmarks.first_run", "--here", case]
+            command = [sys.executable, "-m", "tests.benchmarks.first_run", "--here", case]
             for n in (n_kernels, 0):
                 subprocess.run([*command, "--kernels", str(n)], env=env, cwd=ROOT, check=True)
 

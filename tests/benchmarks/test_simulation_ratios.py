@@ -7,9 +7,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.ratios import report
-from benchmarks.simulation import gibbs_simulation
 from pymc_mrf.graph import builders
+from tests.benchmarks.ratios import report
+from tests.benchmarks.simulation import gibbs_simulation
 
 pytestmark = pytest.mark.benchmark
 

@@ -5,7 +5,7 @@ Times are printed, never asserted; that both sample the same posterior is.
 
 import pytest
 
-from benchmarks.latent_field import latent_image
+from tests.benchmarks.latent_field import latent_image
 
 pytestmark = pytest.mark.benchmark
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import questionnaires
+from tests.benchmarks import questionnaires
 
 pytestmark = pytest.mark.benchmark
 

@@ -6,7 +6,7 @@ included in the rates; compilation is apart. Chains are short: of a minimum over
 more than its order of magnitude.
 
 As a script, it also counts the draws after which chains agree, and writes
-docs/_results/questionnaire_speed.md. Run from the repository root: python -m benchmarks.questionnaires
+docs/_results/questionnaire_speed.md. Run from the repository root: python -m tests.benchmarks.questionnaires
 """
 
 import argparse
@@ -21,10 +21,10 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from benchmarks.structure_learning import QUIET
 from examples._report import machine, table, write_fragment
 from pymc_mrf.fields.families import BOLTZMANN, Family, ordinal
 from pymc_mrf.fields.pairwise import PairwiseField
+from tests.benchmarks.structure_learning import QUIET
 
 N_ITEMS, SCORES, N_ROWS = 25, [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5], 2500
 CHAINS = {"monte-carlo": (600, 200), "pseudo": (150, 50), "particles": (40, 15)}

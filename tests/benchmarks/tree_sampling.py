@@ -3,7 +3,6 @@
 import networkx as nx
 import numpy as np
 
-from benchmarks.simulation import seconds
 from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
@@ -15,6 +14,7 @@ from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
+from tests.benchmarks.simulation import seconds
 
 CRITICAL = np.log1p(np.sqrt(2.0)) / 2.0
 """Coupling at which the infinite square lattice orders (Onsager, 1944)."""

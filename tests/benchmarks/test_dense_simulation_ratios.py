@@ -8,11 +8,11 @@ from importlib.util import find_spec
 import networkx as nx
 import pytest
 
-from benchmarks.dense_simulation import perfect_draws, potts_simulation
-from benchmarks.ratios import report
-from benchmarks.simulation import gibbs_simulation
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import as_graph
+from tests.benchmarks.dense_simulation import perfect_draws, potts_simulation
+from tests.benchmarks.ratios import report
+from tests.benchmarks.simulation import gibbs_simulation
 
 pytestmark = pytest.mark.benchmark
 

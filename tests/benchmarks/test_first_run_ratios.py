@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import first_run
+from tests.benchmarks import first_run
 
 pytestmark = pytest.mark.benchmark
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.measure import declaration_times, exact_gibbs_sweeps, grid_marginals, import_time
+from tests.benchmarks.measure import declaration_times, exact_gibbs_sweeps, grid_marginals, import_time
 
 pytestmark = pytest.mark.benchmark
 

@@ -5,8 +5,8 @@ Rates are printed, never asserted; that the chains have mixed is.
 
 import pytest
 
-from benchmarks.bgms import measured
-from benchmarks.structure_learning import (
+from tests.benchmarks.bgms import measured
+from tests.benchmarks.structure_learning import (
     DOUBLINGS,
     against_the_paper,
     of_default_steps,

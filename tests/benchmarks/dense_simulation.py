@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from benchmarks.simulation import BURN_IN, seconds
 from pymc_mrf.fields.families import ISING, agreement
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import gibbs
+from tests.benchmarks.simulation import BURN_IN, seconds
 
 
 def potts_simulation(

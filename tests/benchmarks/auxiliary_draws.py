@@ -13,14 +13,14 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from benchmarks.simulation import seconds
-from benchmarks.tree_sampling import autocorrelation, found_trees, simulator
 from pymc_mrf.fields.families import ISING, potts
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.fields.tree_simulation import sweep_trees_and_clusters
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.simulation.swendsen_wang import read_attraction
+from tests.benchmarks.simulation import seconds
+from tests.benchmarks.tree_sampling import autocorrelation, found_trees, simulator
 
 LEFT = 0.05
 """Share of the error that may be left."""

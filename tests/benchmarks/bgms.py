@@ -1,7 +1,7 @@
 """Effective draws per CPU second of `pm.sample()` and of bgms, same data, priors, draws and warm-up.
 
 As a script, it writes docs/_results/bgms_speed.md. Run from the repository root:
-python -m benchmarks.bgms
+python -m tests.benchmarks.bgms
 """
 
 import argparse
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import arviz as az
 import numpy as np
 
-from benchmarks.structure_learning import timed_draws
 from examples._report import machine, table, two_digits, write_fragment
+from tests.benchmarks.structure_learning import timed_draws
 from tests.reference import bgms
 
 

@@ -1,4 +1,4 @@
-"""Nanoseconds per table cell of exact inference: ``python -m benchmarks.junction_tree``.
+"""Nanoseconds per table cell of exact inference: ``python -m tests.benchmarks.junction_tree``.
 
 Beside the passes stands the time to read one array of so many cells and write another, ``out = c * a``.
 """
@@ -6,13 +6,13 @@ Beside the passes stands the time to read one array of so many cells and write a
 import numpy as np
 
 import pymc_mrf as pmrf
-from benchmarks.measure import best
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 from pymc_mrf.kernels.junction_trees import junction_tree_focus as focus
+from tests.benchmarks.measure import best
 
 
 @jit

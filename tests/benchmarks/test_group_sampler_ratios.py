@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import group_samplers, junction_tree
+from tests.benchmarks import group_samplers, junction_tree
 
 pytestmark = pytest.mark.benchmark
 

@@ -1,4 +1,4 @@
-"""Effective draws of the group samplers per second: ``python -m benchmarks.group_samplers``.
+"""Effective draws of the group samplers per second: ``python -m tests.benchmarks.group_samplers``.
 
 Seconds are processor time; the warm-up counts, compilation does not, nor the simulation behind a Monte Carlo
 likelihood, some seconds when the field is declared. Of the entries of theta the minimum,
