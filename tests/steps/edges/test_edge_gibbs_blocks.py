@@ -109,35 +109,6 @@ def test_missing_cells_and_hyperparameters():
     assert model["w"].owner.op.blocks == (4,)
 
 
-def refuse(match, n_states=3, graph=PAIR, **kwargs):
-    x = states(20, [3, 3]) if graph is PAIR else states(20, [3, 3, 3])
-    with pytest.raises(ValueError, match=match):
-        model = model_of(x, [n_states] * graph.n_nodes, graph, **kwargs)
-        with model:
-            pmrf.steps.EdgeGibbs([model["w"]])
-
-
-def test_blocks_that_are_not_those_of_the_edges():
-    refuse(r"w has blocks of 2, 2 entries.*blocks=pymc_mrf.fields.table_sizes", blocks=[2, 2])
-
-
-def test_a_tabulated_slab():
-    refuse("slab is pm.Normal, pm.StudentT", slab=pm.Logistic.dist(0, 1))
-
-
-def test_particles():
-    message = 'declare it with likelihood="exact", "monte-carlo" or "pseudo"'
-    refuse(message, likelihood="particles", bias=np.zeros((2, 3)))
-
-
-def test_no_blocks():
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=4)
-        pmrf.NominalMRF("x", w, graph=PAIR, n_states=3, observed=states(20, [3, 3]))
-        with pytest.raises(ValueError, match="w has no blocks, but the edges of x have tables"):
-            pmrf.steps.EdgeGibbs([model["w"]])
-
-
 def test_groups_with_tables_of_their_own():
     """Two fields with vectors of their own, which share p and the scale of the slab."""
     with pm.Model() as model:
@@ -148,14 +119,6 @@ def test_groups_with_tables_of_their_own():
         steps = pm.sampling.mcmc.assign_step_methods(model)[1]
     names = {cls.__name__: {v.name for v in found} for cls, found in steps.items() if found}
     assert names["EdgeGibbs"] == {"w_a", "w_b"}
-
-
-def test_blocks_where_edges_have_one_weight():
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), blocks=[2, 1])
-        pmrf.BoltzmannMachine("x", w, graph=TRIANGLE, observed=states(20, [2, 2, 2]))
-        with pytest.raises(ValueError, match="w has blocks, but each edge of x has one weight"):
-            pmrf.steps.EdgeGibbs([model["w"]])
 
 
 def test_a_dirichlet_process():

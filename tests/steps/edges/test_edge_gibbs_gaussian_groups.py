@@ -146,13 +146,3 @@ def test_blocks_of_several_sizes(rng):
     np.testing.assert_allclose(followed[4:, :3], view.S[4:, :3])
     expected = engine.offset[[2, 6]] + np.array([0.5, -2.0]) * view.w[2]
     np.testing.assert_allclose(engine.edge_parameters()[[2, 6]], expected)
-
-
-def test_sums_that_are_refused():
-    x = measurements(PATH, [0.5, 0.0], np.ones(3), 20, 1)
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=2)
-        scale = pm.HalfNormal("scale", 1.0)
-        pmrf.GaussianMRF("x", scale * w, 1.0, graph=PATH, observed=x)
-        with pytest.raises(ValueError, match="put any other scale into its slab"):
-            EdgeGibbs([w])

@@ -144,24 +144,3 @@ def test_links_are_overstated_and_arrows_are_not(links):
         step.of_pseudo.included, step.of_pseudo.log_odds = np.full(8, 36.0), np.full(8, -240.0)
     said = step.of_pseudo.warn("w", fields_of(step), "") if links else step._warn_at_end()
     assert [message.split(" entries")[0].split("of the ")[1] for message in said] == ["3"] * bool(links)
-
-
-def test_fields_of_other_lags_cannot_share_a_vector():
-    z = np.random.default_rng(1).integers(2, size=(20, 2))
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=4)
-        for name, lag in (("x", 1), ("y", 2)):
-            pmrf.KineticMRF(name, w, 0.0, graph=pmrf.graphs.lagged(2, lag), observed=z)
-        with pytest.raises(ValueError, match=r"the same lags, but x has \(1,\) and y \(2,\)"):
-            EdgeGibbs([w])
-
-
-def test_a_field_in_time_shares_no_vector_with_another_kind():
-    z = np.random.default_rng(1).integers(2, size=(20, 2))
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 1), shape=5)
-        pair = pmrf.graphs.complete(2)
-        pmrf.BoltzmannMachine("x", w[:1], 0.0, graph=pair, observed=z, likelihood="pseudo")
-        pmrf.KineticMRF("y", w, 0.0, graph=pmrf.graphs.lagged(2, links=True), observed=z)
-        with pytest.raises(ValueError, match="y is a field in time and x is none"):
-            EdgeGibbs([w])

@@ -6,7 +6,6 @@ import pymc as pm
 import pytest
 from pymc.step_methods.state import equal_dataclass_values
 
-import pymc_mrf as pmrf
 from pymc_mrf.likelihood.particles import particle_edges
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
@@ -114,28 +113,6 @@ def test_engines_without_particles_report_no_noise():
     assert (found["edge_gibbs_noise"], found["edge_gibbs_ess"]) == (0.0, 1.0)
     assert found["edge_gibbs_resamplings"] == 0
     assert step.particles == ()
-
-
-def test_what_is_refused():
-    model = edge_model()
-    with model:
-        for name in ("n_particles", "n_sweeps"):
-            with pytest.raises(ValueError, match=f"{name} must be a positive integer, not 0"):
-                EdgeGibbs([model["w"], model["b"]], **{name: 0})
-        with pytest.raises(
-            ValueError, match=r"pass b too, as in step=pymc_mrf.steps.EdgeGibbs\(\[w, b\]\)"
-        ):
-            EdgeGibbs([model["w"]])
-    exact = edge_model(likelihood="exact")
-    with exact, pytest.raises(ValueError, match='but x has likelihood="exact": leave it out'):
-        EdgeGibbs([exact["w"], exact["b"]], n_particles=10)
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
-        b = pm.Deterministic("b", 2.0 * pm.Normal("z", 0, 1, shape=4))
-        x = boltzmann_data(50, 1)
-        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="particles")
-        with pytest.raises(ValueError, match="or it must be a constant: give numbers"):
-            EdgeGibbs([w])
 
 
 def test_options_reach_the_engine():
