@@ -13,6 +13,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches
 from tests.marks import slow
+from tests.posteriors import fixed_p
 from tests.reference.spike_and_slab import structure_posterior
 from tests.statistics import Z
 from tests.steps.edges import (
@@ -28,7 +29,6 @@ from tests.steps.edges.binary_models import (
     TRIANGLE,
     boltzmann_data,
     fixed_bias_model,
-    fixed_p,
     random_bias_model,
     reference,
 )
