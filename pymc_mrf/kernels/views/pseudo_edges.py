@@ -21,8 +21,8 @@ from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_
 from pymc_mrf.kernels.views.pseudo_scores import NoScores, Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
-    Ends,
     Chains,
+    Ends,
     NodeTerms,
     add_scores_of_node,
     allocate_chains,
