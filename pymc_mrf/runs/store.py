@@ -155,24 +155,26 @@ def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None
     are cut. Returns xarray.DataTree: chains of unequal length are cut so that most draws are left (as
     PyMC does with an interrupted run).
     """
-    found = [store.pieces(chain) for chain in range(run.chains)]
+    heads = [store.head(chain) for chain in range(run.chains)]
     most = run.draws if draws is None else draws
-    lengths = [min(max(head.n - run.tune, 0), most) for head, _ in found]
-    chains, length = _most_draws(lengths)
-    groups: dict[str, xr.Dataset] = {}
-    seconds = _duration([head.seconds for head, _ in found], run.cores)
+    chains, length = _most_draws([min(max(head.n - run.tune, 0), most) for head in heads])
+    tuned = chains, run.tune
+    if not length:
+        tuned = _most_draws([min(head.n, run.tune) for head in heads])
+    # groups by name: chains, and their first step and the one after the last
+    asked = {name: (chains, run.tune, run.tune + length) for name in SAMPLED if length}
+    if warmup and tuned[1]:
+        asked |= {f"warmup_{name}": (tuned[0], 0, tuned[1]) for name in SAMPLED}
+    parts: dict[str, list] = {name: [] for name in asked}
+    for chain in range(run.chains):  # what is read of one goes before the next is read
+        if any(chain in own for own, *_ in asked.values()):
+            found = store.pieces(chain)
+            for name, (own, start, end) in asked.items():
+                if chain in own:
+                    parts[name].append(_chain(*found, name.removeprefix("warmup_"), start, end))
+    seconds = _duration([head.seconds for head in heads], run.cores)
     attributes = {"sampling_time": seconds, "tuning_steps": run.tune}
-    for group in SAMPLED:
-        if length:
-            parts = [_chain(*found[c], group, run.tune, run.tune + length) for c in chains]
-            groups[group] = _beside(parts, chains, attributes)
-    if warmup and run.tune:
-        tuned = [min(head.n, run.tune) for head, _ in found]
-        warm, n_warm = (chains, run.tune) if length else _most_draws(tuned)
-        for group in SAMPLED:
-            if n_warm:
-                parts = [_chain(*found[c], group, 0, n_warm) for c in warm]
-                groups[f"warmup_{group}"] = _beside(parts, warm, attributes)
+    groups = {name: _beside(parts.pop(name), own, attributes) for name, (own, *_) in asked.items()}
     data = store.data()
     tree = xr.DataTree.from_dict({**groups, **data})
     if OBSERVED in data and (record := data[OBSERVED].attrs.get(ATTRIBUTE)):

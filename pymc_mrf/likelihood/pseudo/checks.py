@@ -1,5 +1,6 @@
 """Whether a pseudo-likelihood is no substitute: strong couplings, or edges that it counts too often."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,13 @@ AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this 
 COUNT_ONCE = 'Declare with likelihood="pseudo", which counts each edge once'
 
 
-def strong_couplings(field: Any, weights: list[np.ndarray], instead: str) -> list[str]:
+def strong_couplings(field: Any, weights: Iterable[np.ndarray], instead: str) -> list[str]:
     """Warn if the pseudo-likelihood was used although couplings are strong.
 
     Parameters
     ----------
     field : ObservedField
-    weights : list of (r,) arrays
+    weights : iterable of (r,) arrays
         Some draws; the median over them of `influence_radius` counts, as in `pymc_mrf.diagnose`.
     instead : str
         Another likelihood of the field, "" if there is none.

@@ -409,7 +409,7 @@ class EdgeGibbs(EdgeStep):
             if self._engine.is_pseudo:
                 self.of_pseudo.add(self._engine.present(w), prior.log_odds)
                 if is_kept(self.count):
-                    self.of_pseudo.weights.append(self._engine.edge_parameters())
+                    self.of_pseudo.keep(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
