@@ -18,6 +18,9 @@ class ExactLikelihood(EdgewiseLikelihood):
         If the junction tree is too wide.
     """
 
+    # a chain of PyMC's default length then converges on fields of some hundred edges
+    n_rounds = 8, 2
+
     def __init__(self, x, graph, family, node_tables, entries, n_entries) -> None:
         super().__init__(x, graph, family, node_tables, entries, n_entries)
         own = with_fewest_features(family)

@@ -116,6 +116,12 @@ def observed_fields(
                 f"{read[0].name} (weight {read[0].likelihood.weight:g}) and {field.name} (weight "
                 f"{field.likelihood.weight:g}): declare them with the same likelihood"
             )
+        links = [getattr(one.graph, "n_links", 0) > 0 for one in (read[0], field)]
+        if links[0] != links[1]:  # engines differ
+            raise ValueError(
+                f"fields in time that share a vector all need links, or none, but {read[0].name} and "
+                f"{field.name} differ: give each a vector of its own"
+            )
     return read
 
 
@@ -138,22 +144,6 @@ def check_vector(rv, model: pm.Model, step: str, remedy: str) -> None:
             f"{step} tells equal values and zeros exactly and needs double precision, but {rv.name} is "
             f'{dtype}; set pytensor.config.floatX = "float64"'
         )
-
-
-def check_links(fields: list["ObservedField"]) -> None:
-    """Refuse fields in time some of which have links and some have none: engines differ.
-
-    Raises
-    ------
-    ValueError
-        If there are such.
-    """
-    for field in fields[1:]:
-        if bool(field.graph.n_links) != bool(fields[0].graph.n_links):
-            raise ValueError(
-                f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
-                f"{field.name} differ: give each a vector of its own"
-            )
 
 
 class ObservedField:

@@ -41,7 +41,7 @@ def messages(caplog):
 
 def test_silence_where_nothing_is_wrong(messages):
     model = agreement_model(agreement_data(100, seed=1))
-    for step in (pmrf.steps.ExactGibbs, pmrf.steps.ParticleRatioGibbs):
+    for step in (pmrf.steps.GroupGibbs, pmrf.steps.ParticleRatioGibbs):
         assert messages(model, step) == []
 
 
