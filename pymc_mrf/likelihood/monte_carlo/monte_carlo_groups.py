@@ -4,7 +4,6 @@ from math import inf
 
 import numpy as np
 
-from pymc_mrf.kernels.groups import monte_carlo_groups  # noqa: F401  (registers answers of the view)
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, node_parameters
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
