@@ -6,10 +6,10 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.parents import field_node, fields_of
-from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_states
 
 
 def record_of(model: pm.Model, name: str) -> ColumnKinds:
@@ -65,11 +65,9 @@ def record_with(model: pm.Model, name: str) -> ColumnKinds:
 
 def record_of_states(op: Any) -> ColumnKinds:
     """Return the record of tables that hold the states of a field, or its measurements, as they are."""
-    if isinstance(op, MixedFieldRV):
-        return op.columns.of_states()
-    if isinstance(op, GaussianFieldRV):
-        return kinds_of_measurements(op.graph.nodes)
-    return kinds_of_states(op.graph.nodes, op.family)
+    if isinstance(op, DiscreteFieldRV):
+        return kinds_of_states(op.graph.nodes, op.family)
+    return op.columns.of_states()
 
 
 def scale_of(model: pm.Model, name: str) -> np.ndarray:

@@ -23,8 +23,7 @@ from pymc_mrf.steps.common.expressions import (
     varies_by_row,
 )
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import field_of
-from pymc_mrf.steps.common.model_field import FieldCells
+from pymc_mrf.steps.common.model_field import FieldCells, field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.starts import function_of_point, start_of
 
@@ -295,7 +294,7 @@ class ObservedField:
     @property
     def only_means_change(self) -> bool:
         """Whether the data change, but with means that all rows share alone."""
-        return self.changes and getattr(self._cells, "only_means_change", False)
+        return self._cells.only_means_change
 
     def shift(self, point: dict) -> np.ndarray:
         """How far the means at `point` are from those of `x`, (c,)."""

@@ -9,7 +9,7 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import field_of
+from pymc_mrf.steps.common.model_field import field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
