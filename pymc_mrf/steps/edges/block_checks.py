@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pymc_mrf.distributions.spike_and_slab import has_large_blocks
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_prior import KINDS
 
@@ -18,7 +19,7 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
     """
     op, field = rv.owner.op, fields[0]
     if not field.family.has_blocks:
-        if op.blocks:
+        if has_large_blocks(rv):
             raise ValueError(
                 f"{rv.name} has blocks, but each edge of {field.name} has one "
                 f"{field.family.edge_parameter}: leave blocks out, or declare {field.name} as a "
