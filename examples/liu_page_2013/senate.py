@@ -13,7 +13,7 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, parse_sizes, table, write_fragment
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
 
 STEPS = 3000
 BURN_IN = 500

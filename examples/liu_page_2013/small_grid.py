@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pymc_mrf as pmrf
 from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
 
 N_GROUPS = 5
 BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SBA"

@@ -15,8 +15,7 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 from pymc_mrf.graph.junction_tree import check_tractable, is_cheap, is_tractable
-from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges, ExactLikelihood, ForestLikelihood
 
 
 class Exact(Likelihood):

@@ -24,8 +24,7 @@ from pymc_mrf.steps.common.expressions import (
 )
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.model_field import FieldCells, field_of
-from pymc_mrf.steps.common.point_inputs import PointFunction
-from pymc_mrf.steps.common.starts import function_of_point, start_of
+from pymc_mrf.steps.common.point_inputs import PointFunction, function_of_point, start_of
 
 
 def _not_observed(field, model: pm.Model) -> str:

@@ -7,7 +7,7 @@ from scipy import special
 
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.exact.exact_groups import ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ForestLikelihood
 from pymc_mrf.papers.engines.stripped_beta import StrippedBeta, floor_count
 from tests.statistics import Z
 

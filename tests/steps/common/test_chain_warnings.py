@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.builders import grid
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
-from pymc_mrf.steps.common.chain_warnings import ChainWarning
+from pymc_mrf.steps.common.base import ChainWarning
 from pymc_mrf.steps.groups import particle_ratio_gibbs as module
 from tests.steps.groups.models import agreement_data, agreement_model
 
