@@ -10,7 +10,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_summary import summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_parameters, strengths, table_sizes_of
-from pymc_mrf.analysis.edges import edge_values, inclusion_of
+from pymc_mrf.analysis.edges import edge_values, inclusion_of, presence_statistic
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
@@ -39,7 +39,6 @@ def summarize_differences(
     prior_inclusion: Any = None,
     sort: str = "inclusion",
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Table of the edges: the probability that groups differ on each, anywhere among them, and by how much.
@@ -64,7 +63,7 @@ def summarize_differences(
         of the groups, and they may differ by `SpikeAndSlab` only.
     prior_inclusion : float or array_like, optional
         Prior probability that groups differ on an edge, in place of that of the model.
-    sort, ci_prob, ci_kind, group
+    sort, ci_prob, group
         As in `summarize_edges`.
 
     Returns
@@ -72,7 +71,9 @@ def summarize_differences(
     pandas.DataFrame
         As of `summarize_edges`. The value of an edge is the difference, first less second, with `n_states`
         its strength; of more than two groups the standard deviation between them. ``inclusion`` is the
-        probability that it is not zero, and ``bayes_factor`` that of a difference. The mean of every group,
+        probability that it is not zero, and ``bayes_factor`` that of a difference: where one vector of
+        `group_weights` is all by which they differ, as of two groups in all, by what its step tells of its
+        entries, else by shares of draws. The mean of every group,
         or of its strength, stands before it, as ``weight[LABEL]`` or by the name of its variable.
 
     Raises
@@ -86,6 +87,8 @@ def summarize_differences(
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, model=model)
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, between=["night", "day"])
     """
+    from pymc_mrf.steps.edges.presence_record import STATISTIC
+
     var_names, graph, n_states = known_edges("summarize_differences", model, var_names, graph, n_states)
     graph = as_directed_or_not(graph)
     groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
@@ -98,14 +101,17 @@ def summarize_differences(
     else:
         difference = groups.strengths(values[0] - values[1])
     difference = difference.where(groups.differ(slice(None)), 0.0)
+    told = presence_statistic(idata, groups.term, group) if groups.term else None
+    found = {"posterior": difference.to_dataset(name="difference")}
+    if told is not None:
+        found["sample_stats"] = told.to_dataset(name=STATISTIC.format("difference"))
     table = summarize_edges(
-        xr.DataTree.from_dict({"posterior": difference.to_dataset(name="difference")}),
+        xr.DataTree.from_dict(found),
         "difference",
         graph=graph,
         prior_inclusion=prior_inclusion,
         sort=sort,
         ci_prob=ci_prob,
-        ci_kind=ci_kind,
     )
     place = table.columns.get_loc("mean")
     for k, (column, of_group) in enumerate(zip(groups.columns, groups.strengths(values), strict=True)):
@@ -123,14 +129,13 @@ def compare_networks(
     model: "pm.Model | None" = None,
     prior_equal: float | None = None,
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Compare the networks of groups, two at a time: whether they are equal, and their global strength.
 
     Parameters
     ----------
-    idata, var_names, graph, n_states, between, model, ci_prob, ci_kind, group
+    idata, var_names, graph, n_states, between, model, ci_prob, group
         As in `summarize_differences`.
     prior_equal : float, optional
         Prior probability that two networks are equal, in place of that of the model. It says nothing of
@@ -198,7 +203,7 @@ def compare_networks(
             continue
         less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
         less = less.rename("strength_difference")
-        summary = statistics_of(less, ci_prob, ci_kind)
+        summary = statistics_of(less, ci_prob)
         found |= summary.rename(columns={"mean": "strength_difference"}).iloc[0].to_dict()
         found["mcse_mean"] = float(az.mcse(less))
         found["stronger"] = float((less > 0.0).mean())
@@ -221,6 +226,8 @@ class _Groups(NamedTuple):
     graph : PairwiseGraph or LaggedGraph
     n_states : int, sequence, ColumnKinds or None
         None if each edge has one entry.
+    term : str or None
+        The one vector of `group_weights` that is all by which they differ, if it is one.
     """
 
     names: list[str]
@@ -230,6 +237,7 @@ class _Groups(NamedTuple):
     rounding: xr.DataArray
     graph: Any
     n_states: Any
+    term: str | None
 
     def strengths(self, parameters: xr.DataArray) -> xr.DataArray:
         """One number for each edge (..., edge)."""
@@ -259,6 +267,7 @@ def _groups_of(
 ) -> _Groups:
     """Find the groups and read their networks."""
     names, labels, columns = named_groups(idata, var_names, model)
+    chosen = list(range(len(names)))
     if between is not None:
         chosen = chosen_groups(between, labels)
         names, labels, columns = ([of[k] for k in chosen] for of in (names, labels, columns))
@@ -276,7 +285,19 @@ def _groups_of(
         values = [v.rename({v.dims[-1]: values[0].dims[-1]}) for v in values]
     together = xr.concat(values, "network", coords="minimal", compat="override")
     rounding = ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
-    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states)
+    term = _only_term(idata, var_names, chosen)
+    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states, term)
+
+
+def _only_term(idata: xr.DataTree, var_names: Any, chosen: list[int]) -> str | None:
+    """Name the difference of `group_weights` by which alone groups differ; None if there is no such one."""
+    from pymc_mrf.distributions.group_weights import CONTRASTS, DIFFERENCE
+
+    data: Any = idata.children.get("constant_data", {})
+    if not isinstance(var_names, str) or f"{var_names}{CONTRASTS}" not in data:
+        return None
+    apart = np.flatnonzero(np.ptp(data[f"{var_names}{CONTRASTS}"].values[chosen], axis=0))
+    return f"{var_names}{DIFFERENCE}{apart[0] + 1}" if len(apart) == 1 else None
 
 
 def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:

@@ -14,6 +14,7 @@ from pymc_mrf.distributions.arguments import parameter
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab, SpikeAndSlabRV, check_probabilities
 
 CONTRASTS = "_contrasts"  # ends the name of the data by which groups are known
+DIFFERENCE = "_difference_"  # stands between the name and the number of a difference
 MAX_DIVIDED = 6  # groups; their divisions into two are 31, those of seven 63
 OTHER = re.compile(r"contrasts|difference_\d+|.*observed")  # endings of what is no variable of a group
 
@@ -33,7 +34,7 @@ def group_contrasts(n_groups: int) -> np.ndarray:
     return sides - sides.mean(axis=0)
 
 
-def group_labels(labels: Sequence[Hashable]) -> list:
+def labels_of_groups(labels: Sequence[Hashable]) -> list:
     """Labels as coordinates, which files can hold: texts, numbers or truth values as they are; else texts."""
     plain = [
         label.item() if isinstance(label, np.bool_ | np.number | np.str_) else label for label in labels
@@ -184,11 +185,11 @@ def group_weights(
     if blocks is None and weight.owner is not None and isinstance(weight.owner.op, SpikeAndSlabRV):
         blocks = weight.owner.op.blocks or None
     differences = [
-        SpikeAndSlab(f"{weight.name}_difference_{j}", p, slab, blocks=blocks, **shape)
+        SpikeAndSlab(f"{weight.name}{DIFFERENCE}{j}", p, slab, blocks=blocks, **shape)
         for j in range(1, contrasts.shape[1] + 1)
     ]
     found = {}
-    for label, name, row in zip(labels, group_names(group_labels(labels)), contrasts, strict=True):
+    for label, name, row in zip(labels, group_names(labels_of_groups(labels)), contrasts, strict=True):
         found[label] = weight
         for factor, difference in zip(row, differences, strict=True):
             if factor:
@@ -222,7 +223,7 @@ def _warn_of_many(n_groups: int) -> None:
 
 def _add_groups(model: pm.Model, name: str, labels: list, contrasts: np.ndarray) -> None:
     """Keep labels and contrasts with the model, and so with its draws."""
-    shown = group_labels(labels)
+    shown = labels_of_groups(labels)
     known = list(model.coords.get("group", shown))
     if known != shown:
         raise ValueError(

@@ -22,25 +22,26 @@ NAMES = ["weight_a", "weight_b", "weight_c"]
 SD, P_DIFFERENCE = 0.6, 0.3
 
 
-def rows(group):
+def rows(group, counts=COUNTS):
     """Spins of a chain whose edges agree as often as counted."""
-    agreements = [np.repeat([1, -1], COUNTS[e, group]) for e in range(2)]
+    agreements = [np.repeat([1, -1], counts[e, group]) for e in range(2)]
     agreements[1] = np.random.default_rng(group).permutation(agreements[1])
-    return np.cumprod(np.column_stack([np.resize([1, -1], 42), *agreements]), axis=1)
+    first = np.resize([1, -1], agreements[0].size)
+    return np.cumprod(np.column_stack([first, *agreements]), axis=1)
 
 
-def three_groups():
+def model_of_groups(groups=GROUPS, counts=COUNTS):
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         weight = pmrf.SpikeAndSlab("weight", 0.5, pm.Normal.dist(0, SD), dims="edge")
-        of_group = pmrf.group_weights(weight, GROUPS, P_DIFFERENCE, pm.Normal.dist(0, SD))
-        for k, group in enumerate(GROUPS):
-            pmrf.Ising(f"x_{group}", of_group[group], 0.0, graph=GRAPH, observed=rows(k))
+        of_group = pmrf.group_weights(weight, groups, P_DIFFERENCE, pm.Normal.dist(0, SD))
+        for k, group in enumerate(groups):
+            pmrf.Ising(f"x_{group}", of_group[group], 0.0, graph=GRAPH, observed=rows(k, counts))
     return model
 
 
 @pytest.fixture(scope="module")
 def sampled():
-    model = three_groups()
+    model = model_of_groups()
     with model:
         idata = pm.sample(
             2000, tune=300, chains=2, cores=1, random_seed=3, progressbar=False, quiet=True
@@ -92,6 +93,30 @@ def test_two_groups_may_be_equal_where_the_third_differs(sampled, exact):
         np.testing.assert_allclose(table["bayes_factor"], odds * (1 - P_DIFFERENCE) / P_DIFFERENCE)
         less = idata.posterior[f"weight_{pair[0]}"] - idata.posterior[f"weight_{pair[1]}"]
         np.testing.assert_allclose(table["mean"], less.mean(("chain", "draw")), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_two_groups_have_the_evidence_that_their_step_told():
+    counts = np.array([[[110, 40], [38, 112]], [[80, 70], [78, 72]]])
+    model = model_of_groups(["day", "night"], counts)
+    with model:
+        idata = pm.sample(
+            1000, tune=300, chains=2, cores=1, random_seed=5, progressbar=False, quiet=True
+        )
+    exact = []
+    for of_edge in counts:
+        found = structures(of_edge, group_contrasts(2), 0.5, P_DIFFERENCE, SD, n_points=801)
+        apart = sum(p for (_, differs), (p, _) in found.items() if differs)
+        same = sum(p for (_, differs), (p, _) in found.items() if not differs)
+        exact.append(np.log10(apart / same * (1 - P_DIFFERENCE) / P_DIFFERENCE))
+    options = {"graph": GRAPH, "model": model, "sort": "graph"}
+    table = pmrf.summarize_differences(idata, "weight", **options)
+    gap = np.abs(table["log10_bayes_factor"] - exact)
+    assert np.all(gap < Z * table["log10_bayes_factor_mcse"])
+    assert exact[0] > 6 and exact[1] < 0
+    # negative control: without what the step told, no draw shows the first edge equal
+    counted = pmrf.summarize_differences(idata, ["weight_day", "weight_night"], **options)
+    assert counted["bayes_factor"].iloc[0] == np.inf
 
 
 @pytest.mark.slow
@@ -303,9 +328,9 @@ def test_strengths_of_edges_with_tables(rng):
     assert table.index.tolist() == list(graph.edge_labels)
     np.testing.assert_allclose(table["inclusion"], 0.4, atol=Z * np.sqrt(0.24 / 2000))
     prior.posterior["less"] = prior.posterior["w_x"] - prior.posterior["w_z"]
-    strength = pmrf.edge_strength(prior, "less", graph=graph, n_states=kinds)
+    strength = pmrf.analysis.edge_strength(prior, "less", graph=graph, n_states=kinds)
     np.testing.assert_allclose(table["mean"], strength.mean(("chain", "draw")), atol=1e-9)
-    of_x = pmrf.edge_strength(prior, "w_x", graph=graph, n_states=kinds).mean(("chain", "draw"))
+    of_x = pmrf.analysis.edge_strength(prior, "w_x", graph=graph, n_states=kinds).mean(("chain", "draw"))
     np.testing.assert_allclose(table["w[x]"], of_x)
     every = pmrf.summarize_differences(prior, "w", sort="graph", **options)
     np.testing.assert_allclose(every["inclusion"], 1 - 0.6**1.5, atol=Z * np.sqrt(0.25 / 2000))

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
-from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.group_labels import FixedView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import allocate_focus
 from pymc_mrf.kernels.views import exact_edges
@@ -103,7 +103,7 @@ def tree_view(
 ) -> exact_edges.TreeEdges:
     """View by junction tree; `reference`: states of a row of the data of each block."""
     arrays = tree.arrays
-    work = kernels.allocate(arrays)
+    work = kernels.allocate_workspace(arrays)
     return exact_edges.TreeEdges(
         **shared(field, data, n_biases, len(reference)),
         is_even=bool((data.n == data.n[0]).all()),
@@ -158,7 +158,7 @@ class ExactLikelihood(EdgewiseLikelihood):
         # more than draws need, but compiled already, as a pass in one direction is not
         self._of_edges(eta)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
-        kernels.draw(self._view.edges.tree, self._view.edges.work, z, rng)
+        kernels.draw_rows(self._view.edges.tree, self._view.edges.work, z, rng)
         return z
 
 

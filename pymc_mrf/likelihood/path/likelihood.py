@@ -11,9 +11,8 @@ from pymc.logprob.rewriting import logprob_rewrites_db, remove_valued_rvs
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.basic import GraphRewriter
 
-from pymc_mrf.distributions.findings import AGAINST, FOR, Finding
 from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
-from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, DeclaredField, Finding, Likelihood, possible
 from pymc_mrf.distributions.parents import rows_of_field
 from pymc_mrf.distributions.remedies import listed
 from pymc_mrf.graph.junction_tree import is_cheap

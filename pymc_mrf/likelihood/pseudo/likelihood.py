@@ -15,11 +15,9 @@ from pytensor.graph import Op
 from pytensor.tensor.blockwise import Blockwise
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.distributions.findings import NOTE
-from pymc_mrf.distributions.likelihood import OF_PSEUDO, Likelihood
+from pymc_mrf.distributions.likelihood import NOTE, OF_PSEUDO, Likelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
