@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.mrf import AgreementMRF as AgreementMRF
     from pymc_mrf.distributions.mrf import BoltzmannMachine as BoltzmannMachine
     from pymc_mrf.distributions.mrf import Ising as Ising
+    from pymc_mrf.distributions.multistate import NominalMRF as NominalMRF
+    from pymc_mrf.distributions.multistate import OrdinalMRF as OrdinalMRF
+    from pymc_mrf.distributions.multistate import Potts as Potts
     from pymc_mrf.distributions.network_model import network_model as network_model
-    from pymc_mrf.distributions.nominal import NominalMRF as NominalMRF
-    from pymc_mrf.distributions.ordinal import OrdinalMRF as OrdinalMRF
-    from pymc_mrf.distributions.potts import Potts as Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab as SpikeAndSlab
     from pymc_mrf.fields.column_reader import column_kinds as column_kinds
     from pymc_mrf.fields.pairwise import PairwiseField as PairwiseField
@@ -110,9 +110,7 @@ __getattr__, __dir__, __all__ = public_names(
         "distributions.mixed": "MixedMRF",
         "distributions.mrf": "AgreementMRF BoltzmannMachine Ising",
         "distributions.network_model": "network_model",
-        "distributions.nominal": "NominalMRF",
-        "distributions.ordinal": "OrdinalMRF",
-        "distributions.potts": "Potts",
+        "distributions.multistate": "NominalMRF OrdinalMRF Potts",
         "distributions.spike_and_slab": "SpikeAndSlab",
         "fields.column_reader": "column_kinds",
         "fields.pairwise": "PairwiseField",

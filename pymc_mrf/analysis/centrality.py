@@ -11,7 +11,7 @@ from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
 from pymc_mrf.checks import sequence, whole_number
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -57,7 +57,7 @@ def node_measures(
             of_first[name] = of_first[name] - other[name]
     draws = values[0].isel(draw=kept)
     return xr.Dataset(
-        {name: by_draw(draws, of_first[name], name, node=node_labels(graph)) for name in chosen}
+        {name: by_draw(draws, of_first[name], name, node=node_names(graph)) for name in chosen}
     )
 
 

@@ -15,7 +15,7 @@ from pymc_mrf.checks import sequence
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.conditional_likelihood import group_log_conditional
+from pymc_mrf.kernels.estimates.pseudo_likelihood import group_log_conditional
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
 

@@ -7,8 +7,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import by_draw, sampled_vector
 from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.fields.family import contrasts
-from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 

@@ -12,7 +12,7 @@ from pymc_mrf.analysis.known_edges import known_field
 from pymc_mrf.checks import check_labels, check_option, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import MAX_STATES
-from pymc_mrf.graph.coordinates import coords, node_labels
+from pymc_mrf.graph.coordinates import coords, node_names
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -281,7 +281,7 @@ def run_lengths(
 
     "number", "mean_length" and "longest", each ("chain", "draw", "node"), or ("node",) of data.
     """
-    from pymc_mrf.distributions.table_record import labels_of_states
+    from pymc_mrf.distributions.field_record import labels_of_states
 
     values = field_rows(idata, var_name, group)
     op = _field_in_time(model, var_name, values.sizes["obs"])
@@ -302,7 +302,7 @@ def run_lengths(
     names = ("number", "mean_length", "longest")
     return xr.Dataset(
         {
-            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_labels(op.graph))
+            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_names(op.graph))
             for name, column in zip(names, found, strict=True)
         }
     )

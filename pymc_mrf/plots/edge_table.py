@@ -8,8 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.plots._collection import Plot, literal
-from pymc_mrf.plots._matrices import diverging_map, draw_matrix
+from pymc_mrf.plots._collection import Plot, diverging_map, draw_matrix, literal
 
 CELL = 0.9  # inches, of a cell
 MARGINS = 2.4, 1.4
@@ -110,7 +109,6 @@ def plot_edge_table(
 
 
 def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
-    """Names of the states of a node, `own` by default."""
     given = (state_labels or {}).get(node, own)
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(
@@ -120,7 +118,6 @@ def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: An
 
 
 def _write_values(da: xr.DataArray, target: Any, sd: np.ndarray, **style: Any) -> None:
-    """Write mean and standard deviation into every cell."""
     largest = np.abs(da.values).max()
     style = {"ha": "center", "va": "center", "fontsize": 9, **style}
     for (a, b), mean in np.ndenumerate(da.values):

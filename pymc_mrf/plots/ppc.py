@@ -194,7 +194,7 @@ def plot_ppc_magnetisation(
     """
     from arviz_plots import visuals as azv
 
-    from pymc_mrf.distributions.table_record import labels_of_states
+    from pymc_mrf.distributions.field_record import labels_of_states
 
     check_tree(dt, "dt")
     parts = ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
@@ -342,7 +342,6 @@ def _name_state(
     names: Mapping,
     **style: Any,
 ) -> Any:
-    """Name the state of a facet."""
     from arviz_plots import visuals as azv
 
     return azv.labelled_title(da, target, **{"text": f"state {names[sel['state']]}", **style})

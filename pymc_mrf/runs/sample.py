@@ -16,17 +16,21 @@ from pymc.stats.convergence import log_warnings, run_convergence_checks
 from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.distributions.field_record import keep_records, records_of
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
-from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
-from pymc_mrf.runs.chain import Plan, run_chain
+from pymc_mrf.runs.chain import Plan, run_chain, run_in_processes
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.folder import checked_location
-from pymc_mrf.runs.listener import Listener
-from pymc_mrf.runs.prepare import PreparedRun, prepare
+from pymc_mrf.runs.prepare import (
+    PreparedRun,
+    ProgressBars,
+    cpu_count,
+    prepare,
+    print_steps,
+    quiet_logging,
+)
 from pymc_mrf.runs.present_edges import some_entries
-from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
+from pymc_mrf.runs.progress import Listener, RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import OBSERVED, Run, Store, read_draws
-from pymc_mrf.runs.workers import run_in_processes
 from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
 
@@ -232,7 +236,6 @@ def read_store(store: str | PathLike) -> xr.DataTree:
 
 
 def _opened(store: str | PathLike) -> tuple[Store, Run]:
-    """Open the store of a run."""
     _check_zarr()
     folder = Store(checked_location(store))
     run = folder.run()
@@ -251,7 +254,6 @@ def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener)
 
 
 def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
-    """Make plans of the chains that have not ended."""
     state = prepared.step.sampling_state
     return [
         Plan(

@@ -7,7 +7,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c")])
 N_STATES = [3, 2, 3]

@@ -8,7 +8,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.predictive_checks import run_lengths
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import SeriesGibbs
 from tests.statistics import assert_frequencies
 
 GRAPH = pmrf.LaggedGraph("ab", [("a", "a"), ("b", "a"), ("a", "b")], (1, 2))

@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.analysis.calibration import prediction_calibration
 from pymc_mrf.analysis.edges import edge_density, edge_evidence
 from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 

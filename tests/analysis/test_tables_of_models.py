@@ -11,7 +11,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.calibration import prediction_calibration
-from pymc_mrf.distributions.table_record import record_of
+from pymc_mrf.distributions.field_record import record_of
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
 
 RNG = np.random.default_rng(1)

@@ -12,9 +12,10 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.tying_factors import tying_factors
+from pymc_mrf.graph.factor_trees import tying_factors
 from pymc_mrf.steps.latent import latent_field
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
+from tests.insides import field_of
 from tests.reference import latent_field as reference
 from tests.statistics import Z, assert_frequencies
 
@@ -129,7 +130,7 @@ def trees_only(monkeypatch, cells=0):
 def test_tied_fields_are_drawn_as_a_whole(monkeypatch):
     monkeypatch.setattr(latent_field, "EXACT_CELLS", 0)
     step, counts = frequencies(square_model(), 10_000)
-    assert step._field.exact and step._field.ties
+    assert field_of(step).exact and field_of(step).ties
     assert_frequencies(counts, square_posterior())
 
 
@@ -141,9 +142,9 @@ def test_fields_whose_trees_hold_all_ties_are_drawn_tree_by_tree(monkeypatch):
         tables = [EQUAL if e == k else WEAK for e in range(4)]
         model = square_model(tables)
         step, _ = frequencies(model, 1)
-        assert step._field.exact is bool(step._field.ties)
-        if step._field.exact not in found:
-            found.add(step._field.exact)
+        assert field_of(step).exact is bool(field_of(step).ties)
+        if field_of(step).exact not in found:
+            found.add(field_of(step).exact)
             _, counts = frequencies(model, 10_000)
             assert_frequencies(counts, square_posterior(tables))
     assert found == {True, False}
@@ -169,10 +170,10 @@ def test_warning_where_tied_fields_are_too_large(monkeypatch):
     tables = [EQUAL, EQUAL, EQUAL, EQUAL]
     with pytest.warns(UserWarning, match=message):
         step, counts = frequencies(square_model(tables, likelihood="particles"), 500)
-    assert not step._field.exact
+    assert not field_of(step).exact
     assert np.count_nonzero(counts) == 1  # the warning is right: half of the probability is not reached
     step, counts = frequencies(square_model(tables, likelihood="exact"), 500)
-    assert step._field.exact and np.count_nonzero(counts) == 2
+    assert field_of(step).exact and np.count_nonzero(counts) == 2
     monkeypatch.setattr(latent_field, "MAX_CELLS", 0)
     with pytest.warns(UserWarning, match=re.escape("draw all of them at once. Join variables")):
         frequencies(square_model(tables, likelihood="exact"), 5)
@@ -201,7 +202,7 @@ def test_observed_cells_cut_ties(monkeypatch):
     step = TreeGibbs(
         [model["x_unobserved"]], model=model, initial_point={"x_unobserved": np.array([1, 1, 0, 0])}
     )
-    assert step._field.ties == [] and not step._field.exact
+    assert field_of(step).ties == [] and not field_of(step).exact
 
 
 def test_many_hard_links_in_a_graph_with_cycles():
@@ -214,7 +215,7 @@ def test_many_hard_links_in_a_graph_with_cycles():
             "x", [equal if e in hard else weak for e in scopes], scopes=scopes, cardinalities=[2] * 40
         )
     step = TreeGibbs([x], model=model, rng=1)
-    assert step._field.exact and x.owner.op.tree.n_cells > latent_field.EXACT_CELLS
+    assert field_of(step).exact and x.owner.op.tree.n_cells > latent_field.EXACT_CELLS
     point, ups = model.initial_point(), []
     for _ in range(200):
         point, _ = step.step(point)
@@ -234,7 +235,7 @@ def test_hard_core_fields_have_no_ties(monkeypatch):
     with pm.Model() as model:
         x = pmrf.FactorGraphMRF("x", [apart] * 12, scopes=scopes, cardinalities=[2] * 9)
     step = TreeGibbs([x], model=model, rng=2, n_sweeps=5)
-    assert step._field.ties == [] and not step._field.exact
+    assert field_of(step).ties == [] and not field_of(step).exact
     sets = [
         states
         for states in itertools.product((0, 1), repeat=9)

@@ -33,7 +33,7 @@ def cone_point(rng, size=0.3):
             return w, b
 
 
-def engine_of(rng, n=12, moves=True):
+def engine_in(rng, n=12, moves=True):
     return GaussianLikelihood(rng.standard_normal((n, D)), GRAPH, None, moves)
 
 
@@ -89,7 +89,7 @@ def test_missing_cells_are_normal_given_the_others(rng):
 def test_answers_about_an_edge(seed):
     rng = np.random.default_rng(seed)
     w, b = cone_point(rng)
-    engine = engine_of(rng)
+    engine = engine_in(rng)
     view, T = view_at(engine, w, b, rng), engine.view.scatter
 
     def at(e, x):
@@ -125,7 +125,7 @@ def test_answers_about_an_edge(seed):
 
 def test_what_a_proposal_is_made_from_does_not_depend_on_the_present_weight(rng):
     w, b = cone_point(rng)
-    engine = engine_of(rng)
+    engine = engine_in(rng)
     view = view_at(engine, w, b, rng)
     for e in range(len(EDGES)):
         questions.look_at(view, e, w[e])
@@ -142,7 +142,7 @@ def test_what_a_proposal_is_made_from_does_not_depend_on_the_present_weight(rng)
 
 def test_the_inverse_follows_and_stays_positive_definite(rng):
     """Sweeps of few rows, which fill the cone: after every sweep, and every edge, K is positive definite."""
-    engine = engine_of(rng, n=2)
+    engine = engine_in(rng, n=2)
     w, b = cone_point(rng)
     view, error, ends = view_at(engine, w, b, rng), 0.0, 0
     prior = EdgePrior(np.zeros(len(EDGES)), SLAB, FLAT)
@@ -159,7 +159,7 @@ def test_the_inverse_follows_and_stays_positive_definite(rng):
 
 def test_joint_slopes(rng):
     w, b = cone_point(rng)
-    engine, x = engine_of(rng), rng.standard_normal((12, D))
+    engine, x = engine_in(rng), rng.standard_normal((12, D))
     engine.set_data(x)
     view, active = view_at(engine, w, b, rng), np.flatnonzero(w)
     expected = log_likelihood_of(x, EDGES)

@@ -14,6 +14,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
+from tests.insides import engine_in, whole_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 N, D = 40, 4
@@ -152,16 +153,16 @@ def engines_within(engine):
     """Engines of the fields themselves, which know their log-likelihood."""
     if isinstance(engine, SharedBlocks):
         return [inner for part in engine._parts for inner in engines_within(part)]
-    return engines_within(engine._whole) if hasattr(engine, "_whole") else [engine]
+    return engines_within(whole_of(engine)) if hasattr(engine, "_whole") else [engine]
 
 
 def edge_target(step, point):
     found = []
 
     def look(w, b, prior):
-        step._engine.go_to(w, b)
-        step._engine.refresh(step.rng)
-        for engine in engines_within(step._engine):
+        engine_in(step).go_to(w, b)
+        engine_in(step).refresh(step.rng)
+        for engine in engines_within(engine_in(step)):
             view = engine.view
             active = np.flatnonzero(view.w)
             slope = np.zeros(len(active) + view.n_biases)

@@ -134,13 +134,8 @@ def reassign_greedily(grouping, labels, members, start, rng):
     g(m) = (m + 1) log(m + 1) - m log m, an item that joins a group of m others, m_t of which are with
     it in row t, adds g(m) - 2 mean_t g(m_t) to r times the mean VI.
 
-    Parameters
-    ----------
-    grouping : (r,) int32 array
-    labels, members : (n, r) int32 arrays
-    start : (n, K + 1) int32 array
-        From `members_by_group`.
-    rng : numpy.random.Generator
+    `grouping` (r,) int32 and `labels` and `members` (n, r) int32. `start` (n, K + 1) int32: from
+    `members_by_group`.
     """
     n, r = labels.shape
     m = np.arange(1.0, r + 1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import block_fits, edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
@@ -13,6 +13,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from tests.insides import whole_of
 from tests.marks import slow
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
@@ -31,8 +32,8 @@ def case(kind, rng, edge_is_present=True):
     w, b = rng.normal(0, 0.6, 11), rng.normal(0, 0.5, 12)
     if not edge_is_present:
         w[5:] = 0.0
-    engine._whole.go_to(w, b)
-    engine._whole.refresh(rng)
+    whole_of(engine).go_to(w, b)
+    whole_of(engine).refresh(rng)
     return engine, w, b, field_log_likelihood(x, GRAPH.edges, FAMILY, kind)
 
 
@@ -92,8 +93,8 @@ def test_following_is_as_good_as_beginning_anew(kind, rng):
     questions.follow(view, e, old, new)
     other = 2
     followed = questions.look_at(view, other, edge_moves.present_value(view, other))
-    engine._whole.go_to(view.w.copy(), view.b.copy())
-    engine._whole.refresh(rng)
+    whole_of(engine).go_to(view.w.copy(), view.b.copy())
+    whole_of(engine).refresh(rng)
     anew = questions.look_at(view, other, edge_moves.present_value(view, other))
     np.testing.assert_allclose(followed, anew, rtol=1e-8)
 

@@ -6,12 +6,13 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.mixed import layout_of, mixed
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.mixed import listed
+from pymc_mrf.kernels.mixed import list_states
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.mixed.mixed_edges import MixedLikelihood
 from pymc_mrf.likelihood.mixed.mixed_pseudo import MixedPseudoLikelihood
+from tests.insides import whole_of
 from tests.marks import slow
 from tests.mixed_fields import BIAS, DIAGONAL, GRAPH, KINDS, REFERENCE, WEIGHT, rows
 from tests.reference.priors import normal, normals
@@ -29,8 +30,8 @@ def case(request):
     """Engine of blocks at parameters w (P,) and b (a K + c,), and its log-likelihood by the reference."""
     engine = BlockEdges(ENGINES[request.param](Y, GRAPH, mixed(KINDS), True))
     w, b = WEIGHT.copy(), np.concatenate([BIAS.ravel(), np.log(DIAGONAL)])
-    engine._whole.go_to(w, b)
-    engine._whole.refresh(None)
+    whole_of(engine).go_to(w, b)
+    whole_of(engine).refresh(None)
     return engine, w, b, REFERENCE.log_likelihood_of(Y, request.param)
 
 
@@ -72,7 +73,7 @@ def test_gain_slope_and_information(case, e, rng):
         up, down = value(moved(engine, w, b, e, steps)).reshape(2, W)
         np.testing.assert_allclose(g, (up - down) / (2 * h), atol=1e-5)
         assert np.linalg.eigvalsh(H).min() > 0.0
-        if isinstance(engine._whole, MixedLikelihood):  # of pseudo-likelihoods it is an approximation
+        if isinstance(whole_of(engine), MixedLikelihood):  # of pseudo-likelihoods it is an approximation
             np.testing.assert_allclose(np.diag(H), -(up + down - 2 * at_x) / h**2, rtol=1e-3)
         else:
             assert (np.diag(H) / (-(up + down - 2 * at_x) / h**2) < 3.0).all()
@@ -111,8 +112,8 @@ def test_following_is_as_good_as_beginning_anew(case, e, rng):
         questions.set_edge(view, e, new)
         questions.follow(view, e, old, new)
         followed = looks(view)
-        engine._whole.go_to(view.w.copy(), view.b.copy())
-        engine._whole.refresh(rng)
+        whole_of(engine).go_to(view.w.copy(), view.b.copy())
+        whole_of(engine).refresh(rng)
         np.testing.assert_allclose(followed, looks(view), rtol=1e-8, atol=1e-10)
 
 
@@ -173,15 +174,15 @@ def test_a_sample_without_a_pair_of_states():
 
     x = np.column_stack([*answers(500), rng.normal(size=500)])
     states = np.array(answers(4000), dtype=np.int8)
-    sample = listed(layout_of(graph, kinds), states, np.zeros(4000))
+    sample = list_states(layout_of(graph, kinds), states, np.zeros(4000))
     engine = BlockEdges(MixedLikelihood(x, graph, mixed(kinds), True, states=sample))
     found = []
     for present_value in (0.0, 1.5):
         w, b = np.array([present_value, 0.0, 0.0]), np.append(np.tile(np.log(shares), 2), 0.0)
-        engine._whole.go_to(np.zeros(3), b)
-        engine._whole.refresh(None)
+        whole_of(engine).go_to(np.zeros(3), b)
+        whole_of(engine).refresh(None)
         questions.set_edge(engine.view, 0, blocks.Value(w[:1]))
-        engine._whole.refresh(None)
+        whole_of(engine).refresh(None)
         questions.look_at(engine.view, 0, blocks.Value(w[:1]))
         gains = [
             blocks.block_gain(engine.view.whole, engine.view, 0, np.array([y])) for y in (0.0, 0.5, 1.5)

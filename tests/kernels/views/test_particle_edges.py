@@ -23,6 +23,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
     variance_of_share,
 )
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
+from tests.insides import biases_of
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
 from tests.reference.priors import normal, normals
@@ -58,7 +59,7 @@ def engine_with_particles(rng, family=BOLTZMANN, m=40, moves_biases=True):
     w[[1, 4]] = 0.0
     W = rng.gamma(2.0, size=m)
     set_particles(engine, random_states(rng, family, m), W / W.mean(), w, b)
-    seed_lanes(engine._particles.lanes, rng)
+    seed_lanes(engine.view.particles.lanes, rng)
     return engine, w, b
 
 
@@ -74,7 +75,7 @@ def exhaustive(rng, copies, family=BOLTZMANN):
     engine, w, b = engine_with_particles(rng, family, m=len(configs) * copies)
     p = enumeration.probabilities(EDGES, family.edge_tables(w, GRAPH.edges), tables_of_nodes(family, b))
     set_particles(engine, np.repeat(configs, copies, axis=0), np.repeat(p, copies) * len(p), w, b)
-    seed_lanes(engine._particles.lanes, rng)
+    seed_lanes(engine.view.particles.lanes, rng)
     return engine, w, b
 
 
@@ -86,7 +87,7 @@ def tables_of_nodes(family, b):
 def states_of(engine):
     """State indices (d, m)."""
     states = np.empty((5, engine.n_particles), dtype=np.int8)
-    get_states(engine._particles, states)
+    get_states(engine.view.particles, states)
     return states
 
 
@@ -98,13 +99,18 @@ def configurations_of(engine, nodes=range(5)):
 
 def estimated_pair(engine, e):
     """Pair probabilities without edge e, and all that `follow` needs."""
-    questions.look_at(engine.view, e, engine._particles.w[e])
+    questions.look_at(engine.view, e, engine.view.particles.w[e])
     return engine.view.pair.p
 
 
 def change_edge(engine, e, new, family=BOLTZMANN):
     """Change edge e, and return the twin's weights."""
-    field, particles, b, m = engine.view.field, engine._particles, engine._b, engine.n_particles
+    field, particles, b, m = (
+        engine.view.field,
+        engine.view.particles,
+        biases_of(engine),
+        engine.n_particles,
+    )
     old = particles.w[e]
     z = states_of(engine).tolist()
     weights = reference.changed_weights(z, particles.W[:m], new, e, EDGES, particles.w, b, field, family)
@@ -122,8 +128,8 @@ def probabilities(particles, i, m):
 
 def assert_fields(engine, family=BOLTZMANN):
     """Probabilities, where they are not stale and after that, are those of states and parameters."""
-    particles, m = engine._particles, engine.n_particles
-    P = reference.conditionals(states_of(engine).tolist(), EDGES, particles.w, engine._b, family)
+    particles, m = engine.view.particles, engine.n_particles
+    P = reference.conditionals(states_of(engine).tolist(), EDGES, particles.w, biases_of(engine), family)
     for i in range(5):
         if not particles.stale[i]:
             np.testing.assert_allclose(probabilities(particles, i, m), P[i], atol=1e-11)
@@ -137,7 +143,8 @@ def assert_fields(engine, family=BOLTZMANN):
 
 def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
     kinds = [
-        type(engine_with_particles(rng, f)[0]._particles) is BinaryParticles for f in FAMILIES.values()
+        type(engine_with_particles(rng, f)[0].view.particles) is BinaryParticles
+        for f in FAMILIES.values()
     ]
     assert kinds == [True, True, *[False] * 4]
 
@@ -147,11 +154,11 @@ def test_particles_of_two_states_are_binary_where_values_are_the_basis(rng):
 @pytest.mark.ordinary("True-Boltzmann", "False-Ising", "True-own scores")
 def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng):
     engine, _, _ = engine_with_particles(rng, family, moves_biases=moves_biases)
-    field, particles = engine.view.field, engine._particles
+    field, particles = engine.view.field, engine.view.particles
     assert_fields(engine, family)
     for e, new in ((0, 0.7), (1, -1.2), (2, 0.0), (1, 0.4), (5, -0.3)):
         z, W = states_of(engine).tolist(), particles.W[:40].tolist()
-        p = reference.pair_probabilities(z, W, e, EDGES, particles.w, engine._b, field, family)
+        p = reference.pair_probabilities(z, W, e, EDGES, particles.w, biases_of(engine), field, family)
         np.testing.assert_allclose(estimated_pair(engine, e), p, atol=1e-12)
         weights = change_edge(engine, e, new, family)
         np.testing.assert_allclose(particles.W[:40], weights, rtol=1e-9)
@@ -166,14 +173,14 @@ def test_pair_probabilities_and_weights_are_the_twins(family, moves_biases, rng)
 def test_noise_of_the_mean_in_a_pair(family, rng):
     """Spread over the particles of the conditional mean of the statistic, without the edge."""
     engine, w, _ = engine_with_particles(rng, family)
-    view, particles = engine.view, engine._particles
+    view, particles = engine.view, engine.view.particles
     view.w[:], view.means.expected[:] = w, 0.0
     z, W = states_of(engine).tolist(), particles.W[:40].tolist()
     for e in (0, 1):
         means, shares = [], []
         for column, weight in zip(zip(*z, strict=True), W, strict=True):
             one = [[a] for a in column]
-            arguments = (e, EDGES, w, engine._b, view.field, family)
+            arguments = (e, EDGES, w, biases_of(engine), view.field, family)
             means.append(reference.pair_probabilities(one, [1.0], *arguments) @ view.field.cells[e])
             # relative weight without the edge
             shares.append(weight * reference_ratio(column, *arguments))
@@ -198,17 +205,19 @@ def reference_ratio(column, e, edges, w, b, field, family):
 @EACH
 def test_exhaustive_particles_give_exact_pairs_and_follow_changes(family, rng):
     engine, _, _ = exhaustive(rng, 1, family)
-    field, particles, m = engine.view.field, engine._particles, engine.n_particles
+    field, particles, m = engine.view.field, engine.view.particles, engine.n_particles
     K = family.n_states
     for e in range(6):
-        w, b = reference.change(0.0, e, EDGES, particles.w, engine._b, field)
+        w, b = reference.change(0.0, e, EDGES, particles.w, biases_of(engine), field)
         tables = family.edge_tables(np.array(w), GRAPH.edges), tables_of_nodes(family, b)
         _, pairs = enumeration.marginals(EDGES, *tables)
         np.testing.assert_allclose(estimated_pair(engine, e), pairs[e].ravel(), atol=1e-12)
     # the marginal of the nodes that are not drawn anew is exact as well
     questions.look_at(engine.view, 1, 0.0)
     questions.follow(engine.view._replace(least_size=0.0), 1, 0.0, -0.8)
-    w, b = reference.change(-0.8, 1, EDGES, [*particles.w[:1], 0.0, *particles.w[2:]], engine._b, field)
+    w, b = reference.change(
+        -0.8, 1, EDGES, [*particles.w[:1], 0.0, *particles.w[2:]], biases_of(engine), field
+    )
     p = enumeration.probabilities(
         EDGES, family.edge_tables(np.array(w), GRAPH.edges), tables_of_nodes(family, b)
     )
@@ -223,14 +232,14 @@ def test_without_weights_particles_lag_behind(rng):
     gaps = []
     for weighted in (True, False):
         engine, _, _ = exhaustive(np.random.default_rng(1), 64)
-        particles = engine._particles
+        particles = engine.view.particles
         if not weighted:  # equal weights from the start, as after resampling
             resample(particles)
         for e, new in ((0, 3.0), (1, 3.0)):
             change_edge(engine, e, new)
             if not weighted:
                 particles.W[: engine.n_particles] = 1.0
-        tables = BOLTZMANN.edge_tables(particles.w), BOLTZMANN.node_tables(engine._b)
+        tables = BOLTZMANN.edge_tables(particles.w), BOLTZMANN.node_tables(biases_of(engine))
         nodes, _ = enumeration.marginals(EDGES, *tables)
         W = particles.W[: engine.n_particles]
         means = states_of(engine) @ W / W.sum()
@@ -263,7 +272,7 @@ def test_redrawn_pairs_have_their_conditional_distribution(family, before, rng):
 def test_tilted_nodes_are_the_twins(family, rng):
     """Shares of a node's states, their noise, and what follows a change of its biases."""
     engine, w, b = engine_with_particles(rng, family)
-    particles, field, m, i = engine._particles, engine.view.field, engine.n_particles, 1
+    particles, field, m, i = engine.view.particles, engine.view.field, engine.n_particles, 1
     z, K, q = states_of(engine), family.n_states, len(family.node_basis)
     P = np.array(reference.conditionals(z.tolist(), EDGES, w, b, family)[i])
     W, g, p = particles.W[:m].copy(), np.ascontiguousarray(family.node_basis[0]), np.zeros(K)
@@ -275,7 +284,7 @@ def test_tilted_nodes_are_the_twins(family, rng):
     tilt(particles, i, -3.0, g)
     twins = W * (np.exp(-3.0 * g) @ P)  # known up to a factor
     np.testing.assert_allclose(particles.W[:m] / particles.W[:m].sum(), twins / twins.sum(), atol=1e-12)
-    engine._b[i * q] -= 3.0
+    biases_of(engine)[i * q] -= 3.0
     assert_fields(engine, family)
 
 
@@ -284,7 +293,7 @@ def test_tilted_nodes_are_the_twins(family, rng):
 def test_shares_of_states_that_are_all_but_impossible(family, sign, rng):
     """In their ratio to others, so that a bias comes back from far away as it went there."""
     engine, *_ = engine_with_particles(rng, family)
-    particles, field, i = engine._particles, engine.view.field, 1
+    particles, field, i = engine.view.particles, engine.view.field, 1
     g, shares = np.ascontiguousarray(family.node_basis[0]), np.zeros((3, family.n_states))
     update_probabilities(particles, field, i)
     for p, move in zip(shares, (60.0 * sign, -60.0 * sign, 0.0), strict=True):
@@ -329,7 +338,7 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
     q, n_repeats = len(family.node_basis), 300
     engine, w, b = exhaustive(rng, 16, family)
     view, m, prior = engine.view, engine.n_particles, normals(5 * q, 2.0)
-    states, W = states_of(engine).T, engine._particles.W[: engine.n_particles].copy()
+    states, W = states_of(engine).T, engine.view.particles.W[: engine.n_particles].copy()
     state = states[:, 0]
     p = np.array([W[state == a].sum() for a in range(family.n_states)]) / W.sum()
 
@@ -349,8 +358,10 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
         set_particles(engine, states, W * factors[state] * m / (W @ factors[state]), w, here)
         engine.go_to(w, here)
         engine.refresh(rng)
-        particle_biases.move_biases(view, np.array([0]), engine._lines, prior, rng)
-        np.testing.assert_allclose(view.beta - engine._particles.beta, 0.0, atol=1e-12)
+        particle_biases.move_biases(
+            view, np.array([0]), particle_biases.lines(view.field.basis), prior, rng
+        )
+        np.testing.assert_allclose(view.beta - engine.view.particles.beta, 0.0, atol=1e-12)
         last[k] = view.b[:q]
     assert np.linalg.eigvalsh(np.atleast_2d(np.cov((last - first).T)))[0] > 0.01
 
@@ -372,7 +383,7 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
 def test_sweeps_of_particles_leave_the_field_invariant(family, rng):
     engine, w, b = exhaustive(rng, 256, family)
     p = enumeration.probabilities(EDGES, family.edge_tables(w, GRAPH.edges), tables_of_nodes(family, b))
-    particles, m = engine._particles, engine.n_particles
+    particles, m = engine.view.particles, engine.n_particles
     resample(particles)
     counts = np.bincount(configurations_of(engine), minlength=len(p))
     assert np.all(np.abs(counts - p * m) < 1.0)  # systematic resampling of sorted particles
@@ -388,9 +399,9 @@ def test_sweeps_of_particles_leave_the_field_invariant(family, rng):
 
 def assert_fields_of_some(engine, family):
     """As `assert_fields`, of forty particles: the twin is slow."""
-    particles, z = engine._particles, states_of(engine)
+    particles, z = engine.view.particles, states_of(engine)
     some = np.linspace(0, engine.n_particles - 1, 40).astype(int)
-    P = reference.conditionals(z[:, some].tolist(), EDGES, particles.w, engine._b, family)
+    P = reference.conditionals(z[:, some].tolist(), EDGES, particles.w, biases_of(engine), family)
     for i in range(5):
         update_probabilities(particles, engine.view.field, i)
         found = probabilities(particles, i, engine.n_particles)[:, some]
@@ -401,7 +412,7 @@ def assert_fields_of_some(engine, family):
 @pytest.mark.parametrize("moves_biases", [True, False])
 def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
     engine, w, b = engine_with_particles(rng, family, moves_biases=moves_biases)
-    view, particles, m = engine.view, engine._particles, engine.n_particles
+    view, particles, m = engine.view, engine.view.particles, engine.n_particles
     field, active, n_biases = view.field, np.flatnonzero(w), view.n_biases
     k, q = len(active) + n_biases, len(family.node_basis)
     z, x = states_of(engine), engine._x.astype(int).T
@@ -461,15 +472,15 @@ def test_joint_moves_carry_particles_along(family, moves_biases, rng):
     engine, w, b = engine_with_particles(rng, family, m=512, moves_biases=moves_biases)
     engine.view.w[:], engine.view.b[:] = w, b
     centred(engine.view.field, w, b, engine.view.beta)
-    beta, before = engine._particles.beta.copy(), w.copy()
+    beta, before = engine.view.particles.beta.copy(), w.copy()
     engine._reach = 0.1  # far from the posterior weights become uneven soon
     accept = engine.joint(w, b, PRIOR._replace(bias=normals(len(b), 2.0)), 0.1, 1, rng)
     assert 0.0 < accept <= 1.0
     assert np.array_equal(w == 0.0, before == 0.0)
     assert not np.array_equal(w, before)
-    assert moves_biases != np.array_equal(beta, engine._particles.beta)
-    np.testing.assert_array_equal(engine._particles.w, w)
-    np.testing.assert_array_equal(engine._b, b)
+    assert moves_biases != np.array_equal(beta, engine.view.particles.beta)
+    np.testing.assert_array_equal(engine.view.particles.w, w)
+    np.testing.assert_array_equal(biases_of(engine), b)
     assert_fields_of_some(engine, family)
 
 

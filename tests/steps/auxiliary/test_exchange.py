@@ -8,9 +8,10 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.auxiliary.coordinate_blocks import connected
 from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.exchange_proposals import connected
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
+from tests.insides import blocks_of, evaluate, fields_of
 from tests.reference import enumeration
 from tests.reference.exchange import acceptance, ising_tables, log_likelihood, quadrature
 from tests.statistics import Z
@@ -69,7 +70,7 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
     x = X[:n]
     model = shared_coupling(x)
     step = Exchange(model.free_RVs, model=model)
-    [field] = step._fields
+    [field] = fields_of(step)
     configs = enumeration.configurations(3, 2)
     cells = np.array(np.meshgrid(*[np.arange(8)] * n)).reshape(n, -1).T  # all data sets
 
@@ -86,7 +87,7 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
                 continue
             tables = [ising_tables(J, 0.0, 3, 3) for J in (old, new)]
             p_z = enumeration.probabilities(EDGES, *tables[1])
-            states = [step._evaluate(step._point, np.array([J])) for J in (old, new)]
+            states = [evaluate(step, step._point, np.array([J])) for J in (old, new)]
             total = 0.0
             for rows in cells:
                 field._unit_samplers[0].rows = rows
@@ -105,14 +106,14 @@ def test_geweke_joint_distribution():
     step = Exchange(model.free_RVs, model=model, draws="exact")
     step.setup_chain(np.random.default_rng(5), 0, n_steps)
     step.log_scale[:] = np.log(1.5)
-    [field] = step._fields
+    [field] = fields_of(step)
     sampler = field.sampler
     rng = np.random.default_rng(6)
     point, draws = {"J": np.array(0.1)}, np.empty(n_steps)
     for t in range(n_steps):
         point, _ = step.step(point)
         draws[t] = point["J"]
-        natural = step._evaluate(point, np.atleast_1d(draws[t]))[1][0]
+        natural = evaluate(step, point, np.atleast_1d(draws[t]))[1][0]
         field.x = sampler.draw(*field.tables(natural[0]), rng)
         field._unit_sums = [field.statistics(field.x)]
     assert max(np.abs(moments_gaps(draws, 0.0, 0.7))) < Z
@@ -124,7 +125,7 @@ def test_covariates_and_vectors():
     """A regression of the couplings, and per-edge couplings with a random external field."""
     model = regression()
     step = Exchange(model.free_RVs, model=model)
-    assert len(step._blocks) == 1
+    assert len(blocks_of(step)) == 1
     draws = run(step, model.initial_point(), 1500)
     grid = np.linspace(-2.0, 2.0, 41)
     scores = np.array(
@@ -221,9 +222,9 @@ def test_rows_with_different_parameters():
         rows = pt.ones((30, 3)) * J[label][:, None]
         pmrf.Ising("x", rows, graph=GRAPH, observed=2 * X - 1, likelihood="particles")
     step = Exchange(model.free_RVs, model=model)
-    [field] = step._fields
+    [field] = fields_of(step)
     assert [len(unit) for unit in field.units] == [10, 20]
-    assert [list(block) for block in step._blocks] == [[0], [1]]
+    assert [list(block) for block in blocks_of(step)] == [[0], [1]]
     draws = run(step, model.initial_point(), 1000)
     for g in (0, 1):
         exact = quadrature(lambda v, x=X[label == g]: log_posterior(v, x), np.linspace(-2, 3, 1001))
@@ -244,10 +245,10 @@ def test_rows_with_different_parameters():
 def test_blocks():
     model = groups(n_groups=3)
     step = Exchange([model["J"], model["field"]], model=model)
-    assert [list(b) for b in step._blocks] == [[0, 3], [1, 4], [2, 5]]
+    assert [list(b) for b in blocks_of(step)] == [[0, 3], [1, 4], [2, 5]]
     model = regression()
     step = Exchange(model.free_RVs, model=model, blocks=[["b0"], [model["b1"]]])
-    assert [list(b) for b in step._blocks] == [[0], [1]]
+    assert [list(b) for b in blocks_of(step)] == [[0], [1]]
     with pytest.raises(ValueError, match="blocks must hold each of b0, b1 exactly once"):
         Exchange(model.free_RVs, model=model, blocks=[["b0"]])
     with pytest.raises(ValueError, match=r"draws must be one of .*, not 'bethe'"):
@@ -287,7 +288,7 @@ def test_bad_starts_are_left():
     """A user's start twenty posterior standard deviations away is kept, and left in tuning."""
     model = shared_coupling(draw_data(0.3, 400, seed=2))
     step = Exchange(model.free_RVs, model=model)
-    exact = quadrature(lambda v: log_posterior(v, step._fields[0].x), np.linspace(0, 0.6, 601))
+    exact = quadrature(lambda v: log_posterior(v, fields_of(step)[0].x), np.linspace(0, 0.6, 601))
     far = {"J": np.array(exact[0] + 20 * exact[1])}
     step.setup_chain(np.random.default_rng(0), 200, 0)
     first, _ = step.step(far)
@@ -345,7 +346,7 @@ def test_every_term_that_a_value_reaches_is_counted():
     )
     point = model.initial_point()
     here, there = np.array([-1.0]), np.array([0.4])
-    found = step._evaluate(point, there)[0] - step._evaluate(point, here)[0]
+    found = evaluate(step, point, there)[0] - evaluate(step, point, here)[0]
     expected = np.diff([everything(point | {"J_log__": v[0]}) for v in (here, there)])
     np.testing.assert_allclose(found, expected)
     assert "other" not in step._f.names

@@ -13,6 +13,7 @@ from pymc.step_methods.compound import CompoundStep
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.auxiliary.exchange import Exchange
+from tests.insides import fields_of
 from tests.steps.auxiliary.models import (
     COVARIATE,
     GRAPH,
@@ -108,7 +109,7 @@ def test_data_containers_and_shapes():
         b = pm.Normal("b")
         pmrf.Ising("x", b * covariate, graph=GRAPH, observed=x, likelihood="particles")
     step = Exchange(model.free_RVs, model=model)
-    np.testing.assert_array_equal(step._fields[0].x, X)
+    np.testing.assert_array_equal(fields_of(step)[0].x, X)
     assert np.all(np.isfinite(run(step, model.initial_point(), 20, tune=5)))
 
 

@@ -14,6 +14,7 @@ from scipy.stats import norm
 from pymc_mrf.distributions.factor_graph_mrf import FactorGraphMRF
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
+from tests.insides import blocks_of, fields_of
 from tests.marks import slow
 from tests.reference import factor_graph as reference
 from tests.reference.exchange import quadrature
@@ -155,8 +156,8 @@ def test_contract():
             "x", rows, scopes=SCOPES, cardinalities=[2] * 6, likelihood="particles", observed=x
         )
     step = Exchange(model.free_RVs, model=model, draws="gibbs", n_sweeps=3)
-    assert [len(unit) for unit in step._fields[0].units] == [3, 3]
-    assert [list(block) for block in step._blocks] == [[0], [1]]
+    assert [len(unit) for unit in fields_of(step)[0].units] == [3, 3]
+    assert [list(block) for block in blocks_of(step)] == [[0], [1]]
     step.setup_chain(np.random.default_rng(1), 20, 5)
     point = model.initial_point()
     for _ in range(10):

@@ -47,7 +47,8 @@ def declare(name, w, b, arrows, z, labels, family, **options):
     x = np.array(family.states)[z]
     if isinstance(z, np.ma.MaskedArray):
         x = np.ma.masked_array(x, z.mask)
-    return pmrf.KineticMRF("x", w, b, graph=graph, observed=x, series=labels, **own, **options)
+    field = options.pop("field", "x")
+    return pmrf.KineticMRF(field, w, b, graph=graph, observed=x, series=labels, **own, **options)
 
 
 def small_model():

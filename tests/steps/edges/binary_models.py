@@ -2,7 +2,6 @@
 
 import functools
 
-import arviz as az
 import numpy as np
 import pymc as pm
 from scipy import special, stats
@@ -11,14 +10,12 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
     pseudo_log_likelihood,
     structure_posterior,
 )
-from tests.reference.views import use_junction_tree
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
 GRAPH = PairwiseGraph(range(4), EDGES)
@@ -56,54 +53,6 @@ def random_bias_model(x, *, p=0.4, likelihood="exact", graph=TRIANGLE):
         b = pm.Normal("b", 0, 2, shape=graph.n_nodes)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
     return model
-
-
-def draws_of(
-    model, names, n_draws=5000, seed=1, corrected=True, tune=300, n_chains=2, tree=False, **options
-):
-    """Draws (n_chains, n_draws, ...) of the variables that the step moves, without other steps."""
-    with model:
-        step = EdgeGibbs([model[name] for name in names], **options)
-    if tree:
-        use_junction_tree(step._engine, step._fields[0].graph)
-    if not corrected:
-        sweep = step._engine.sweep
-        step._engine.sweep = lambda *args, **told: sweep(*args, corrected=False, **told)
-    values = [model.rvs_to_values[model[name]].name for name in names]
-    chains = []
-    for chain in range(n_chains):
-        step.setup_chain(np.random.default_rng([seed, chain]), tune, n_draws)
-        point = model.initial_point()
-        rows = []
-        for i in range(tune + n_draws):
-            if i == tune:
-                step.stop_tuning()
-            point, _ = step.step(point)
-            rows.append([point[value] for value in values])
-        chains.append(rows[tune:])
-    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
-
-
-def standardised_gaps(w, exact):
-    """Differences from the exact posterior in Monte-Carlo standard errors."""
-    quantities = {}
-    for e in range(w.shape[-1]):
-        if 0.01 < exact.inclusion[e] < 0.99:
-            quantities[f"P(Y_{e})"] = ((w[..., e] != 0).astype(float), exact.inclusion[e])
-        quantities[f"E[w_{e}]"] = (w[..., e], exact.weight[e])
-    n_edges = np.count_nonzero(w, axis=-1)
-    for k, p in enumerate(exact.n_edges):
-        if 0.01 < p < 0.99:
-            quantities[f"P({k} edges)"] = ((n_edges == k).astype(float), p)
-    gaps = {}
-    for name, (draws, value) in quantities.items():
-        assert az.ess(draws) > 400, name
-        gaps[name] = (draws.mean() - value) / float(az.mcse(draws))
-    return gaps
-
-
-def fixed_p(p, r=6):
-    return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
 
 
 def beta_p(a, b, r=6):

@@ -1,6 +1,5 @@
 """A model with a block of parameters for each edge."""
 
-import arviz as az
 import numpy as np
 import pymc as pm
 
@@ -32,16 +31,3 @@ def model_of(x, n_states, graph, *, likelihood="exact", bias=None, p=0.4, slab=N
 
 def small_model():
     return model_of(states(40, [3, 2, 2]), [3, 2, 2], TRIANGLE, likelihood="pseudo")
-
-
-def gaps(w, blocks, exact):
-    """Differences from the exact posterior in Monte-Carlo standard errors."""
-    heads = np.cumsum([0, *blocks[:-1]])
-    present = (w[..., heads] != 0).astype(float)
-    pairs = [(present[..., e], p) for e, p in enumerate(exact.inclusion) if 0.01 < p < 0.99]
-    pairs += [(w[..., k], mean) for k, mean in enumerate(exact.weight)]
-    n_edges = present.sum(axis=-1)
-    pairs += [(n_edges == k, p) for k, p in enumerate(exact.n_edges) if 0.01 < p < 0.99]
-    found = [(values.mean() - value) / float(az.mcse(values.astype(float))) for values, value in pairs]
-    assert all(az.ess(values.astype(float)) > 400 for values, _ in pairs)
-    return np.abs(found)

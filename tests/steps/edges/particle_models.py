@@ -7,13 +7,13 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
+from tests import posteriors
 from tests.statistics import Z
-from tests.steps.edges import binary_models
 from tests.steps.edges.binary_models import GRAPH, boltzmann_data
 
 ERROR = 0.03  # of an inclusion probability that particles may add
 SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
-draws_of = partial(binary_models.draws_of, n_draws=2000, seed=3)
+draws_of = partial(posteriors.draws_of, n_draws=2000, seed=3)
 
 
 def assert_inclusion(w, expected):

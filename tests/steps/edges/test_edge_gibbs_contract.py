@@ -3,22 +3,18 @@
 import arviz as az
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 from pymc.step_methods.compound import CompoundStep
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
+from tests.insides import engine_in
 from tests.statistics import assert_mean_close
 from tests.steps.edges.small_models import (
     GRAPH,
-    agreement_field,
     data,
     edge_model,
-    no_field,
-    transformed,
-    two_fields,
 )
 
 SAMPLE = {"progressbar": False, "quiet": True}
@@ -29,13 +25,13 @@ def test_a_start_of_the_user_is_kept():
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
     seen = []
-    sweep = step._engine.sweep
+    sweep = engine_in(step).sweep
 
     def watched(w, b, *rest, **told):
         seen.append((w.copy(), b.copy()))
         return sweep(w, b, *rest, **told)
 
-    step._engine.sweep = watched
+    engine_in(step).sweep = watched
     point = model.initial_point()
     start = {**point, "w": np.array([0.0, 0.5, 0.0, -0.25, 0.0, 0.0]), "b": np.full(4, 0.125)}
     for value in (point, start):
@@ -87,73 +83,13 @@ def test_constant_and_separable_columns(likelihood, slab):
         assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
 
 
-def not_linear():
-    with pm.Model() as model:
-        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
-        pmrf.Ising("x", pm.math.tanh(w), graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
-    return model
-
-
-ONE_FIELD = (
-    'samples one field, of which w itself is the parameter, under likelihood="particles", but w feeds '
-    "several, or is one term of a sum, or parameters differ between rows: declare with "
-    'likelihood="exact", "monte-carlo" or "pseudo"'
-)
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (no_field, "reaches no Markov random field"),
-        (
-            not_linear,
-            "needs w itself as the coupling of x, not another expression of w; it may be a sum",
-        ),
-        (lambda: transformed("particles"), ONE_FIELD),
-        (lambda: two_fields("particles"), ONE_FIELD),
-        (
-            agreement_field,
-            r"needs pm.math.sigmoid\(w\) as the theta of x, not another expression of w; its",
-        ),
-    ],
-)
-def test_models_that_are_refused(build, message):
-    model = build()
-    with model, pytest.raises(ValueError, match=message):
-        EdgeGibbs([model["w"]])
-
-
-def test_other_things_that_are_refused():
-    model = edge_model("pseudo")
-    with model:
-        with pytest.raises(TypeError, match="samples one pymc_mrf\\.SpikeAndSlab, but got b"):
-            EdgeGibbs([model["b"]])
-        with pytest.raises(
-            ValueError, match="EdgeGibbs moves w and the bias of x: leave p out of `vars`"
-        ):
-            EdgeGibbs([model["w"], model["p"]])
-        with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not -1"):
-            EdgeGibbs([model["w"]], n_joint=-1)
-        with pytest.raises(ValueError, match="n_joint must be a non-negative integer, not None"):
-            EdgeGibbs([model["w"]], n_joint=None)
-        # nothing else would move the biases alone
-        with pytest.raises(ValueError, match="n_joint must be a positive integer, not 0"):
-            EdgeGibbs([model["w"], model["b"]], n_joint=0)
-    with pytensor.config.change_flags(floatX="float32"):
-        model = edge_model("pseudo")
-        with model, pytest.raises(ValueError, match="double precision"):
-            EdgeGibbs([model["w"]])
-
-
-def test_transforms_are_refused():
+def test_biases_with_an_order_are_left_to_nuts():
     x = np.random.default_rng(0).integers(2, size=(20, 3))
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
         ordered = pm.distributions.transforms.ordered
         b = pm.Normal("b", 0, 1, shape=3, transform=ordered, initval=np.arange(3.0))
         pmrf.BoltzmannMachine("x", w, b, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
-        with pytest.raises(ValueError, match=r"of all nodes, as it is or as .* b is not: leave it out"):
-            pmrf.steps.EdgeGibbs([w, b])
         idata = pm.sample(10, tune=10, chains=1, cores=1, random_seed=1, **SAMPLE)
     assert {"edge_gibbs_n_active", "step_size"} <= set(idata.sample_stats)  # NUTS has the biases
     assert "b" in model.named_vars
@@ -211,35 +147,3 @@ def test_biases_that_feed_another_likelihood_go_to_nuts():
         pm.sample(10, tune=10, model=model, **run)
     with model, pytest.raises(ValueError, match=r"that feeds nothing else, .* b is not: leave it out"):
         EdgeGibbs([model["w"], model["b"]])
-
-
-def test_sums_under_particles_and_tables_of_weights_are_refused():
-    with pm.Model() as model:
-        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
-        difference = SpikeAndSlab("difference", 0.5, pm.Normal.dist(0, 1), shape=6)
-        pmrf.Ising("x", w + difference, graph=GRAPH, observed=2 * data() - 1, likelihood="particles")
-        with pytest.raises(ValueError, match=ONE_FIELD):
-            EdgeGibbs([model["w"]])
-    with pm.Model() as model:
-        w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=(2, 6))
-        pmrf.Ising("x", w[0], graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
-        with pytest.raises(
-            ValueError, match="2 dimensions: declare one SpikeAndSlab per field; they may"
-        ):
-            EdgeGibbs([model["w"]])
-
-
-@pytest.mark.parametrize(
-    ("p", "slab", "message"),
-    [
-        (1.0, lambda s: pm.Normal.dist(0, s + 2.0), "the probability p of w is 1 for some edge"),
-        (0.5, lambda s: pm.Normal.dist(0, s), "the slab of w has no density at its parameters 0, -1"),
-        (0.5, lambda s: pm.Uniform.dist(0, s), "the slab of w has no density at its parameters -1"),
-    ],
-)
-def test_parameters_outside_their_domain(p, slab, message):
-    with pm.Model() as model:
-        w = SpikeAndSlab("w", pm.Data("p", p), slab(pm.Data("s", -1.0)), shape=6)
-        pmrf.Ising("x", w, graph=GRAPH, observed=2 * data() - 1, likelihood="pseudo")
-    with model, pytest.raises(ValueError, match=message):
-        EdgeGibbs([w]).step(model.initial_point())

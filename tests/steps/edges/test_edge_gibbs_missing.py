@@ -10,21 +10,12 @@ from scipy.special import logsumexp
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
-from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.marks import slow
+from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import field_log_likelihood, structure_posterior
 from tests.statistics import Z
-from tests.steps.edges.state_models import (
-    PATH,
-    WEIGHT,
-    P,
-    declare,
-    field_data,
-    fixed_p,
-    gaps,
-    node_parameters,
-)
+from tests.steps.edges.state_models import PATH, WEIGHT, P, declare, field_data, node_parameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 CELLS = [(0, 0), (3, 2), (3, 1)]
@@ -59,27 +50,6 @@ def model_of(family, x, likelihood, moves_biases):
     return model
 
 
-def draws_of(model, n_draws=1500, tune=200, n_chains=2, **options):
-    """Draws (n_chains, n_draws, 2) of the weights, missing cells being drawn in turn."""
-    with model:
-        edges = EdgeGibbs([rv for rv in model.free_RVs if rv.name in ("w", "b")], **options)
-        steps = [edges, TreeGibbs([model["x_unobserved"]])]
-    chains = []
-    for chain in range(n_chains):
-        for k, step in enumerate(steps):
-            step.setup_chain(np.random.default_rng([chain, k]), tune, n_draws)
-        point, rows = model.initial_point(), []
-        for i in range(tune + n_draws):
-            if i == tune:
-                for step in steps:
-                    step.stop_tuning()
-            for step in steps:
-                point, _ = step.step(point)
-            rows.append(point["w"].copy())
-        chains.append(rows[tune:])
-    return np.array(chains)
-
-
 @pytest.mark.parametrize(
     ("family", "likelihood", "moves_biases"),
     [
@@ -92,7 +62,8 @@ def draws_of(model, n_draws=1500, tune=200, n_chains=2, **options):
 def test_all_structures_and_all_values_of_missing_cells(family, likelihood, moves_biases):
     x, q = masked(family), len(family.node_basis)
     options = {"n_particles": 1000} if likelihood == "particles" else {}
-    w = draws_of(model_of(family, x, likelihood, moves_biases), **options)
+    model, names = model_of(family, x, likelihood, moves_biases), ["w", "b"] if moves_biases else ["w"]
+    w = draws_of(model, names, beside=lambda: [TreeGibbs([model["x_unobserved"]])], **options)[0]
 
     def posterior(log_likelihood):
         bias = {"bias": node_parameters(family, 3).ravel()}
@@ -102,9 +73,9 @@ def test_all_structures_and_all_values_of_missing_cells(family, likelihood, move
         return structure_posterior(log_likelihood, 2, 3 * q, fixed_p(P, 2), log_slab, **bias)
 
     limit = Z if likelihood == "exact" else 2 * Z  # particles are an approximation
-    assert gaps(w, posterior(marginal_log_likelihood(x, family))).max() < limit
+    assert furthest(w, posterior(marginal_log_likelihood(x, family))) < limit
     imputed = field_log_likelihood(x.filled(0), PATH.edges.tolist(), family, "exact")
-    assert gaps(w, posterior(imputed)).max() > limit  # negative control
+    assert furthest(w, posterior(imputed)) > limit  # negative control
 
 
 @pytest.mark.compiled

@@ -8,13 +8,12 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
+from pymc_mrf.steps.latent.missing_cells import MixedGibbs
+from tests.insides import uncorrected
 from tests.mixed_fields import reference_of
+from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import structure_posterior, structure_posterior_on_grid
 from tests.statistics import Z
-from tests.steps.edges.binary_models import draws_of
-from tests.steps.edges.block_models import gaps
-from tests.steps.edges.state_models import fixed_p
 
 PAIR, TRIANGLE = [(0, 1)], [(0, 1), (2, 1), (0, 2)]
 NAMES = ["w", "bias", "diagonal"]
@@ -90,37 +89,6 @@ def posterior_of(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "monte-carlo"])
-@pytest.mark.parametrize("name", CASES)
-def test_all_structures(name, likelihood):
-    kinds, graph, x, bias, diagonal, n_nodes = case_of(name)
-    [w] = draws_of(model_of(kinds, graph, x, bias, diagonal, likelihood=likelihood), ["w"], 2500)
-    exact, coarse = (
-        posterior_of(kinds, graph, x, bias, diagonal, likelihood, n_nodes=m)
-        for m in (n_nodes, n_nodes - 1)
-    )
-    np.testing.assert_allclose(exact.inclusion, coarse.inclusion, atol=2e-3)
-    blocks = kinds.block_sizes(graph)
-    assert gaps(w, blocks, exact).max() < Z
-    # negative control: another p is another posterior
-    other = posterior_of(kinds, graph, x, bias, diagonal, likelihood, p=0.6, n_nodes=n_nodes)
-    assert gaps(w, blocks, other).max() > Z
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("name", ["binary Gaussian", "Gaussian binary Gaussian"])
-def test_random_biases_and_diagonal(name, likelihood):
-    kinds, graph, x, *_ = case_of(name, seed=2)
-    w, bias, log_diagonal = draws_of(model_of(kinds, graph, x, likelihood=likelihood), NAMES, 3000)
-    exact = posterior_of(kinds, graph, x, None, None, likelihood, n_nodes=6)
-    assert gaps(w, kinds.block_sizes(graph), exact).max() < Z
-    others = np.concatenate([bias.reshape(*bias.shape[:2], -1), log_diagonal], axis=2)
-    for i, mean in enumerate(exact.bias):
-        assert abs(others[..., i].mean() - mean) < Z * float(az.mcse(others[..., i])), i
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 @pytest.mark.parametrize("n", [1, 3])
 def test_few_rows_fill_the_cone(n, likelihood):
@@ -137,8 +105,8 @@ def test_few_rows_fill_the_cone(n, likelihood):
         )
         for p in (P, 0.5)
     )
-    assert gaps(w, [1, 1, 1], exact).max() < Z
-    assert gaps(w, [1, 1, 1], other).max() > Z  # negative control
+    assert furthest(w, exact, [1, 1, 1]) < Z
+    assert furthest(w, other, [1, 1, 1]) > Z  # negative control
     assert np.abs(w[..., 2]).max() < limits[2]
     assert np.abs(w[..., 2]).max() > 0.9 * limits[2]
 
@@ -207,7 +175,7 @@ def test_without_the_correction_the_posterior_is_another():
     )
     for corrected in (True, False):
         model = model_of(kinds, graph, x, bias, diagonal, slab=pm.Cauchy.dist(0, 1))
-        [w] = draws_of(model, ["w"], 10000, corrected=corrected)
+        [w] = draws_of(model, ["w"], 10000, change=None if corrected else uncorrected)
         present = (w[..., 0] != 0).astype(float)
         is_right = abs(present.mean() - odds / (1 + odds)) < Z * float(az.mcse(present))
         assert is_right == corrected
@@ -219,7 +187,7 @@ def test_a_view_of_other_data_is_noticed():
     exact = posterior_of(kinds, graph, x, bias, diagonal, n_nodes=n_nodes)
     x[0, 2] += 3.0
     [w] = draws_of(model_of(kinds, graph, x, bias, diagonal), ["w"], 2500)
-    assert gaps(w, kinds.block_sizes(graph), exact).max() > Z
+    assert furthest(w, exact, kinds.block_sizes(graph)) > Z
 
 
 @pytest.mark.slow
@@ -297,10 +265,10 @@ def test_missing_cells():
     w = idata.posterior["w"].values
     value = reference_of(kinds, graph).log_likelihood_of_seen(seen)
     exact = posterior_of(kinds, graph, seen, bias, diagonal, log_likelihood=value)
-    assert gaps(w, kinds.block_sizes(graph), exact).max() < Z
+    assert furthest(w, exact, kinds.block_sizes(graph)) < Z
     # negative control: complete rows alone tell something else
     complete = posterior_of(kinds, graph, x[~gaps_of.any(axis=1)], bias, diagonal)
-    assert gaps(w, kinds.block_sizes(graph), complete).max() > Z
+    assert furthest(w, complete, kinds.block_sizes(graph)) > Z
 
 
 def test_the_reference_of_seen_cells():

@@ -5,14 +5,11 @@ import numpy as np
 import pymc as pm
 import pytest
 from pymc.step_methods.state import equal_dataclass_values
-from scipy import stats
 
-import pymc_mrf as pmrf
 from pymc_mrf.likelihood.particles import particle_edges
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.marks import slow
-from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
+from tests.insides import engine_in
 from tests.statistics import Z
 from tests.steps.edges.binary_models import (
     BIAS,
@@ -23,48 +20,15 @@ from tests.steps.edges.binary_models import (
     beta_p,
     boltzmann_data,
     fixed_bias_model,
-    fixed_p,
     random_bias_model,
     reference,
 )
 from tests.steps.edges.particle_models import (
-    ERROR,
     assert_inclusion,
-    assert_means,
     draws_of,
     edge_model,
     gaps_of_biases,
 )
-
-
-@pytest.mark.parametrize(
-    ("n", "m"),
-    [(80, 400), slow(80, 80), slow(600, 3000)],
-)
-def test_all_structures_of_four_nodes(n, m):
-    x = boltzmann_data(n, seed=1)
-    [w] = draws_of(fixed_bias_model(x, likelihood="particles"), ["w"], n_particles=m)
-    exact = reference(x, "exact", fixed_p(0.4))
-    assert_inclusion(w, exact.inclusion)
-    assert_means(w, exact.weight)
-    # negative control: another p is another posterior
-    other = reference(x, "exact", fixed_p(0.6))
-    with pytest.raises(AssertionError):
-        assert_means(w, other.weight)
-    assert np.abs((w != 0).mean(axis=(0, 1)) - other.inclusion).max() > 3 * ERROR
-
-
-@pytest.mark.slow
-def test_random_biases():
-    edges = [tuple(e) for e in TRIANGLE.edges]
-    x = boltzmann_data(60, 3, edges, np.array([1.5, 0.0, -1.0]), np.array([-0.5, 0.3, 0.8]))
-    w, b = draws_of(random_bias_model(x, likelihood="particles"), ["w", "b"], n_particles=300)
-    log_slab, log_bias = stats.norm(0, 1).logpdf, stats.norm(0, 2).logpdf
-    exact = structure_posterior(
-        exact_log_likelihood(x, edges, (0, 1)), 3, 3, fixed_p(0.4, 3), log_slab, log_bias=log_bias
-    )
-    assert_inclusion(w, exact.inclusion)
-    assert_means(b, exact.bias)
 
 
 @pytest.mark.slow
@@ -119,7 +83,7 @@ def test_the_state_holds_the_particles():
         np.testing.assert_array_equal(first[name], second[name])
     assert equal_dataclass_values(method.sampling_state, again.sampling_state)
     again.sampling_state = state
-    again._engine.forget()
+    engine_in(again).forget()
     third, _ = again.step(point)
     assert not np.array_equal(first["w"], third["w"])
 
@@ -151,34 +115,12 @@ def test_engines_without_particles_report_no_noise():
     assert step.particles == ()
 
 
-def test_what_is_refused():
-    model = edge_model()
-    with model:
-        for name in ("n_particles", "n_sweeps"):
-            with pytest.raises(ValueError, match=f"{name} must be a positive integer, not 0"):
-                EdgeGibbs([model["w"], model["b"]], **{name: 0})
-        with pytest.raises(
-            ValueError, match=r"pass b too, as in step=pymc_mrf.steps.EdgeGibbs\(\[w, b\]\)"
-        ):
-            EdgeGibbs([model["w"]])
-    exact = edge_model(likelihood="exact")
-    with exact, pytest.raises(ValueError, match='but x has likelihood="exact": leave it out'):
-        EdgeGibbs([exact["w"], exact["b"]], n_particles=10)
-    with pm.Model():
-        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
-        b = pm.Deterministic("b", 2.0 * pm.Normal("z", 0, 1, shape=4))
-        x = boltzmann_data(50, 1)
-        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="particles")
-        with pytest.raises(ValueError, match="or it must be a constant: give numbers"):
-            EdgeGibbs([w])
-
-
 def test_options_reach_the_engine():
     model = edge_model()
     with model:
         step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
-    assert isinstance(step._engine, ParticleEdges)
-    assert (step._engine.n_particles, step._engine.view.n_sweeps) == (77, 3)
+    assert isinstance(engine_in(step), ParticleEdges)
+    assert (engine_in(step).n_particles, engine_in(step).view.n_sweeps) == (77, 3)
 
 
 def test_too_few_particles_are_told_of():

@@ -10,6 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.kernels.priors import slab_cells
 from pymc_mrf.likelihood.groups.base_density import tabulate
 from pymc_mrf.steps.edges.edge_prior import cells_with_heights, interval_masses
+from tests.insides import engine_in
 from tests.marks import slow
 from tests.statistics import Z
 
@@ -149,7 +150,7 @@ def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
     weights, p = np.zeros(3), x.mean(axis=0)
     biases = np.log(p) - np.log1p(-p)
     for _ in range(20):
-        step._engine.sweep(weights, biases, prior, rng)
+        engine_in(step).sweep(weights, biases, prior, rng)
         if weights[0] != 0.0:
             break
     assert 1.0 < weights[0] < 10.0

@@ -3,107 +3,27 @@
 import numpy as np
 import pymc as pm
 import pytest
-from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import agreement, ordinal, potts
+from pymc_mrf.fields.families import ordinal
 from pymc_mrf.kernels.views.state_particles import StateParticles
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.reference.spike_and_slab import (
-    field_log_likelihood,
-    structure_posterior,
-    structure_posteriors,
-)
+from tests.insides import engine_in
 from tests.statistics import Z
 from tests.steps.edges.particle_models import (
-    ERROR,
     SHARE,
-    assert_inclusion,
-    assert_means,
     draws_of,
     gaps_of_biases,
 )
 from tests.steps.edges.state_models import (
-    EDGES,
     FAMILIES,
     GRAPH,
-    MIXED,
     PATH,
     WEIGHT,
-    P,
     declare,
     field_data,
-    fixed_p,
     node_parameters,
 )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "family",
-    [
-        MIXED,
-        FAMILIES["scores"],
-        FAMILIES["own scores"],
-        potts(3),
-        potts(2),
-        agreement(3),
-    ],
-    ids=["mixed", "scores", "own scores", "potts", "two states", "agreement"],
-)
-def test_all_structures_of_four_nodes(family):
-    b, n_biases = node_parameters(family, 4), 4 * len(family.node_basis)
-    x = field_data(family, GRAPH, WEIGHT, b, 60, seed=5)
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.5), shape=6)
-        declare("x", family, w, b, GRAPH, x, "particles")
-    log_likelihood = field_log_likelihood(x, EDGES, family, "exact")
-    [w] = draws_of(model, ["w"], n_particles=300)
-
-    options = {"bias": b.ravel()[:n_biases], "n_nodes": 4}
-    posterior = structure_posteriors(log_likelihood, 6, n_biases, stats.norm(0, 0.5).logpdf, **options)
-    exact = posterior(fixed_p(P, 6))
-    assert_inclusion(w, exact.inclusion)
-    assert_means(w, exact.weight)
-    # negative control: another p is another posterior
-    assert (
-        np.abs((w != 0).mean(axis=(0, 1)) - posterior(fixed_p(P + 0.2, 6)).inclusion).max() > 3 * ERROR
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "family",
-    [ordinal([3, 2, 3]), ordinal(2, [0.5, 2.0]), potts(3)],
-    ids=["mixed", "two scores", "potts"],
-)
-def test_node_parameters_that_move_with_the_edges(family):
-    """Meaningless thresholds are integrated over their prior: they are not in the likelihood."""
-    d, q = 3, len(family.node_basis)
-    x = field_data(family, PATH, WEIGHT[:2], node_parameters(family, 3), 60, seed=7)
-    with pm.Model() as model:
-        w = pmrf.SpikeAndSlab("w", P, pm.Normal.dist(0, 0.7), shape=2)
-        b = pm.Normal("b", 0, 1, shape=(d, q))
-        declare("x", family, w, b, PATH, x, "particles")
-    w, b = draws_of(model, ["w", "b"], n_particles=300)
-
-    def posterior(bias_sd):
-        return structure_posterior(
-            field_log_likelihood(x, PATH.edges.tolist(), family, "exact"),
-            2,
-            d * q,
-            fixed_p(P, 2),
-            stats.norm(0, 0.7).logpdf,
-            log_bias=stats.norm(0, bias_sd).logpdf,
-            n_nodes=3,
-        )
-
-    exact = posterior(1.0)
-    assert_inclusion(w, exact.inclusion)
-    assert_means(w, exact.weight)
-    assert_means(b, exact.bias)
-    with pytest.raises(AssertionError):  # negative control: another prior
-        assert_means(b, posterior(0.3).bias)
 
 
 @pytest.mark.slow
@@ -138,7 +58,7 @@ def test_constant_columns_and_states_that_never_occur():
             declare("x", family, w, b, GRAPH, x, "particles")
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
-    assert isinstance(step._engine.view.particles, StateParticles)
+    assert isinstance(engine_in(step).view.particles, StateParticles)
     step.setup_chain(np.random.default_rng(1), 50, 150)
     point = model.initial_point()
     for _ in range(200):

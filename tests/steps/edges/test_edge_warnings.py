@@ -14,6 +14,7 @@ from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
+from tests.insides import engine_in
 from tests.steps.edges.binary_models import boltzmann_data, fixed_bias_model
 
 START = np.array([1.2, 0.0, -0.8, 0.0, 0.6, 0.0])
@@ -152,13 +153,13 @@ def test_draws_at_which_couplings_are_looked_at():
 def test_edge_gibbs_that_never_moves(monkeypatch):
     model = fixed_bias_model(boltzmann_data(80, seed=1))
     step = weights_step(model, n_joint=0)
-    monkeypatch.setattr(step._engine, "sweep", lambda *args, **told: (5, 0))
+    monkeypatch.setattr(engine_in(step), "sweep", lambda *args, **told: (5, 0))
     said = last_words(step, model, w=START)
     assert "w never changed in 100 draws: EdgeGibbs changed neither an edge nor a weight" in said
     assert "initvals={...}" in said
     assert last_words(step, model, draws=40, w=START) == ""
     # no edges and none proposed: the data leave no doubt
-    monkeypatch.setattr(step._engine, "sweep", lambda *args, **told: (0, 0))
+    monkeypatch.setattr(engine_in(step), "sweep", lambda *args, **told: (0, 0))
     step._default_start = {}
     assert last_words(step, model) == ""
 

@@ -21,6 +21,7 @@ from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
+from tests.insides import engine_in, fields_of
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
@@ -66,7 +67,7 @@ class Sampler:
             self.edges = EdgeGibbs([self.model["w"], self.model["b"]])
             self.hyper = ConjugateHyperparameters([self.model["p"], self.model["tau"]])
         # the exact conditional of any data: centring at others is only a matter of speed
-        self.view = self.edges._engine.view
+        self.view = engine_in(self.edges).view
         self.information = self.edges._information
 
     def see(self, x):
@@ -76,7 +77,7 @@ class Sampler:
         sums = (x[:, u] * x[:, v]).sum(axis=0).astype(float)
         n = np.full(D, max(float(len(x)), 1e-9))  # scales of proposals are relative to n
         data = self.view.data._replace(n=n, s=sums - c_v * t[u] - c_u * t[v], sums=sums, t=t)
-        self.edges._engine.view = self.view._replace(data=data)
+        engine_in(self.edges).view = self.view._replace(data=data)
         self.edges._information = self.information if len(x) else np.zeros_like(self.information)
 
     def run(self, rng, n_steps):
@@ -254,7 +255,7 @@ class ExchangedData:
     def see(self, data):
         """Put other data in the place of the first."""
         for step in self.edges:
-            for field, rows in zip(step._fields, data, strict=True):
+            for field, rows in zip(fields_of(step), data, strict=True):
                 field.x = rows.astype(np.int8)
             step._engine = engine_of(step._target, step._is_shared, step._options)
 

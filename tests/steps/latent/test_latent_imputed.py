@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, norm
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.latent.latent_imputed import Imputed, can_be_drawn
+from tests.insides import evidence_of
 from tests.statistics import Z
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -39,7 +40,7 @@ def test_posterior_is_that_of_enumeration(sigma):
         x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
         pm.Normal("y", pt.constant(LEVELS)[x], sigma, observed=y)
     step, draws = chain(model, n := 4000)
-    assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
+    assert [rv.name for rv in evidence_of(step).imputed] == ["y_unobserved"]
     states = np.array(list(product(range(3), repeat=4)))
     u, v = GRAPH.edges.T
     logp = 0.7 * (states[:, u] == states[:, v]).sum(axis=1)
@@ -72,7 +73,7 @@ def test_posterior_of_missing_components_is_that_of_enumeration(by_class):
         cov = pt.constant(COVS)[x] if by_class else COVS[1]
         pm.MvNormal("y", pt.constant(MEANS)[x], cov, observed=y)
     step, draws = chain(model, n := 4000)
-    assert [rv.name for rv in step._evidence.imputed] == ["y_unobserved"]
+    assert [rv.name for rv in evidence_of(step).imputed] == ["y_unobserved"]
     covs = COVS if by_class else COVS[[1, 1, 1]]
     logp, mean, second = np.zeros((4, 3)), np.zeros((4, 3, 3)), np.zeros((4, 3, 3))
     for (i, hole), k in product(enumerate(HOLES), range(3)):
@@ -102,7 +103,7 @@ def test_missing_components_on_which_others_depend_are_evidence_as_before():
         whole = pm.MvNormal("y", pt.constant(MEANS)[x], COVS[0], observed=y)
         pm.Normal("z", whole.sum(axis=1), 1.0, observed=np.zeros(4))
     step, draws = chain(model, 5)
-    assert step._evidence.imputed == [] and step._evidence.terms == ["y_observed"]
+    assert evidence_of(step).imputed == [] and evidence_of(step).terms == ["y_observed"]
     assert (draws["y_unobserved"] == draws["y_unobserved"][0]).all()
 
 
@@ -114,7 +115,7 @@ def test_entries_with_a_transform_and_counts():
         pm.Gamma("y", mu=mean, sigma=0.1 * mean, observed=seen)
         pm.Poisson("z", mean, observed=seen.astype(int))
     step, draws = chain(model, 400)
-    assert {rv.name for rv in step._evidence.imputed} == {"y_unobserved", "z_unobserved"}
+    assert {rv.name for rv in evidence_of(step).imputed} == {"y_unobserved", "z_unobserved"}
     assert draws["z_unobserved"].dtype == model.rvs_to_values[model["z_unobserved"]].dtype
     for entries in (np.exp(draws["y_unobserved_log__"]), draws["z_unobserved"]):
         for state, level in enumerate((1.0, 50.0)):
@@ -139,8 +140,8 @@ def test_what_is_evidence_as_before(case):
         elif case == "of another variable":
             pm.Normal("y", z, 1.0, observed=np.ones(4))
     step, draws = chain(model, 5)
-    assert step._evidence.imputed == []
-    assert step._evidence.terms == ["z"]
+    assert evidence_of(step).imputed == []
+    assert evidence_of(step).terms == ["z"]
     assert (draws["z"] == draws["z"][0]).all()
 
 
@@ -163,4 +164,4 @@ def test_missing_values_of_mixtures_are_left_to_other_steps():
     with pm.Model() as model, pytest.warns(pm.exceptions.ImputationWarning):
         x = pmrf.Potts("x", 0.7, graph=GRAPH, n_states=3)
         pm.ZeroInflatedPoisson("y", 0.9, pt.constant([1.0, 3.0, 6.0])[x], observed=y)
-    assert pmrf.steps.TreeGibbs([model["x"]], model=model)._evidence.imputed == []
+    assert evidence_of(pmrf.steps.TreeGibbs([model["x"]], model=model)).imputed == []

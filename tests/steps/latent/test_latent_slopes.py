@@ -7,6 +7,7 @@ from scipy.optimize import approx_fprime
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.latent.latent_slopes import log_prior, slopes_of
+from tests.insides import evidence_of
 
 GRAPH = pmrf.graphs.grid(2, 3)
 Y = np.random.default_rng(0).normal(size=(6, 2))
@@ -22,7 +23,7 @@ def declared(vectors=False):
         else:
             pm.Normal("y", mu[x], noise, observed=Y)
             pm.Potential("alone", -0.3 * noise)
-    return model, pmrf.steps.TreeGibbs([x], model=model)._evidence
+    return model, evidence_of(pmrf.steps.TreeGibbs([x], model=model))
 
 
 def test_slopes_are_those_of_differences(rng):

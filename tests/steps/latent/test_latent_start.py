@@ -14,6 +14,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.latent.latent_slopes import slopes_of
 from pymc_mrf.steps.latent.latent_start import _interaction, _VariationalEM
+from tests.insides import classes_of, evidence_of, field_of
 from tests.marks import slow
 
 GRID = builders.grid(18, 18)
@@ -50,9 +51,9 @@ def fitted_picture():
 
 
 def variational_em(step, model, names):
-    evidence, point = step._evidence, model.initial_point()
+    evidence, point = evidence_of(step), model.initial_point()
     slopes = slopes_of(evidence, model, names)
-    return _VariationalEM(step._field, evidence, evidence.owner, model, point, names, slopes, None)
+    return _VariationalEM(field_of(step), evidence, evidence.owner, model, point, names, slopes, None)
 
 
 def first_step(step, model):
@@ -81,12 +82,12 @@ def test_classes_that_start_alike_are_told_apart(monkeypatch):
 def test_starts_of_the_user_are_kept():
     model = hidden_picture(initval=[2.0, 1.0, 0.0])
     step = pmrf.steps.TreeGibbs([model["x"]], model=model)
-    assert set(step._classes) == {"noise_log__"}
+    assert set(classes_of(step)) == {"noise_log__"}
     np.testing.assert_array_equal(first_step(step, model)["level"], [2.0, 1.0, 0.0])
 
     model, step = fitted_picture()  # as by pm.sample(initvals=...)
     start = {**model.initial_point(), "level": np.array([0.0, 0.5, 1.0]), "noise_log__": np.array(-1.0)}
-    assert pmrf.steps.TreeGibbs([model["x"]], model=model, initial_point=start)._classes == {}
+    assert classes_of(pmrf.steps.TreeGibbs([model["x"]], model=model, initial_point=start)) == {}
 
     states = np.arange(GRID.n_nodes) % N_STATES  # where the states are given, nothing else is moved
     step.setup_chain(np.random.default_rng(3), 10, 10)
@@ -115,7 +116,7 @@ def test_all_chains_start_at_the_fit():
         idata = pm.sample(3, tune=0, chains=3, cores=1, **options)
         again = pmrf.steps.TreeGibbs([x])  # another step has the same names for the classes
     found = idata.posterior["level"].values[:, 0]
-    np.testing.assert_array_equal(found[0], again._classes["level"])
+    np.testing.assert_array_equal(found[0], classes_of(again)["level"])
     np.testing.assert_array_equal(found, np.tile(found[0], (3, 1)))
     assert np.abs(np.sort(found[0]) - [-4.0, 4.0]).max() < 0.7
 
@@ -129,7 +130,7 @@ def test_evidence_that_excludes_states(empty):
         pm.Poisson("y", rate * pt.eq(x, 1 - empty), observed=y)
 
     model, _ = two_halves(seen, lambda rng, truth: rng.poisson(3.0 * truth))
-    fitted = pmrf.steps.TreeGibbs([model["x"]], model=model)._classes
+    fitted = classes_of(pmrf.steps.TreeGibbs([model["x"]], model=model))
     assert abs(np.exp(fitted["rate_log__"]) - 3.0) < 0.7
 
 
@@ -141,7 +142,7 @@ def test_a_fit_that_is_no_better_than_the_start_is_left_out():
 
     model, _ = two_halves(seen, lambda rng, truth: rng.uniform(-7.9, 7.9, len(truth)))
     step = pmrf.steps.TreeGibbs([model["x"]], model=model)
-    assert np.isfinite(model.compile_logp()({**model.initial_point(), **step._classes}))
+    assert np.isfinite(model.compile_logp()({**model.initial_point(), **classes_of(step)}))
 
 
 def test_observed_neighbours_are_known():
@@ -153,7 +154,7 @@ def test_observed_neighbours_are_known():
             x = pmrf.Ising("x", 0.6, graph=GRID, observed=np.ma.masked_array(truth, gaps))
         pm.Normal("y", pm.Normal("level") * x, 5.0, observed=truth / 10)
     step = pmrf.steps.TreeGibbs([model["x_unobserved"]], model=model)
-    assert not step._field.exact
+    assert not field_of(step).exact
     em = variational_em(step, model, ["level"])
     q = em._mean_field(np.zeros(1), np.full((gaps.sum(), 2), 0.5))
     assert q[np.arange(gaps.sum()), (truth[gaps] + 1) // 2].mean() > 0.9
@@ -172,7 +173,7 @@ def test_what_is_not_fitted(case):
         h = effect if case == "of the field" else 0.0
         x = pmrf.Ising("x", 0.3, h, graph=GRID, likelihood="pseudo")
         pm.Normal("y", x + effect, 0.5, observed=picture()[1])
-    assert pmrf.steps.TreeGibbs([model["x"]], model=model)._classes == {}
+    assert classes_of(pmrf.steps.TreeGibbs([model["x"]], model=model)) == {}
 
 
 CHAIN = builders.chain(12)
@@ -323,12 +324,12 @@ def test_forms_of_evidence(declare, few_starts):
     with pm.Model() as model:
         declare(x := pmrf.Potts("x", 1.0, graph=SQUARE, n_states=N_STATES))
     step = pmrf.steps.TreeGibbs([x], model=model)
-    assert step._classes
+    assert classes_of(step)
     found = first_step(step, model)["x"]
     wrong = min(np.mean(np.array(names)[found] != BLOCKS) for names in permutations(range(3)))
     assert wrong < 0.06
-    point = {**model.initial_point(), **step._classes}
-    assert np.isfinite([point[name] for name in step._classes if name.startswith("level")]).all()
+    point = {**model.initial_point(), **classes_of(step)}
+    assert np.isfinite([point[name] for name in classes_of(step) if name.startswith("level")]).all()
 
 
 def test_data_that_are_hidden_as_well_play_no_part_in_the_fit():
@@ -340,7 +341,7 @@ def test_data_that_are_hidden_as_well_play_no_part_in_the_fit():
         gaps[3, 1] = gaps[7, 0] = True
         y = np.ma.masked_array(np.tile(HALVES[:, None], (1, 2)), gaps)
         pm.MvStudentT("y", nu=5, mu=level[x], scale=np.eye(2), observed=y)
-    evidence = pmrf.steps.TreeGibbs([x], model=model)._evidence
+    evidence = evidence_of(pmrf.steps.TreeGibbs([x], model=model))
     read = evidence.cells_that_read(["y_unobserved"], model.initial_point())
     np.testing.assert_array_equal(evidence.owner[read], [3, 7])
 
@@ -397,18 +398,18 @@ def small():
 def test_bound_is_the_sum_over_all_configurations(small):
     """Of log density of states, data and parameters, less log q; the field without its constant."""
     model, em, (weight, bias) = small
-    N = len(em._field.states)
+    N = len(field_of(em).states)
     q = np.random.default_rng(1).dirichlet([1.0, 1.0], size=N)
     theta = np.array([-0.3, 0.8])
     log_density, start = model.compile_logp(vars=[model["mean"], model["y"]]), model.initial_point()
     expected = 0.0
     for states in product(range(2), repeat=N):
         p = q[np.arange(N), states]
-        x = np.array(em._field._template)
-        x[em._field.free] = states
-        u, v = em._field.edges.T
+        x = np.array(field_of(em)._template)
+        x[field_of(em).free] = states
+        u, v = field_of(em).edges.T
         field = (weight * x[:, u] * x[:, v]).sum() + (bias * x).sum()
-        known = ~em._field.free
+        known = ~field_of(em).free
         field -= (bias * x)[known].sum()  # the same in all configurations
         point = {**start, "mean": theta, "x_unobserved": np.array(states)}
         expected += np.prod(p) * (field + log_density(point) - np.log(p).sum())
@@ -419,7 +420,7 @@ def test_bound_is_the_sum_over_all_configurations(small):
 
 def test_the_mean_field_and_the_parameters_raise_the_bound(small, monkeypatch):
     _, em, _ = small
-    theta, q = np.array([-0.3, 0.8]), np.full((len(em._field.states), 2), 0.5)
+    theta, q = np.array([-0.3, 0.8]), np.full((len(field_of(em).states), 2), 0.5)
     bounds = [em.bound(theta, q)]
     for _ in range(3):
         q = em._mean_field(theta, q)
@@ -429,11 +430,10 @@ def test_the_mean_field_and_the_parameters_raise_the_bound(small, monkeypatch):
     assert (np.diff(bounds) > -1e-6).all()
     assert bounds[-1] > bounds[0] + 0.1
     assert em._slopes is not None
+    objective = em._objective
     for _ in range(2):
-        error = check_grad(
-            lambda v: em._objective(v, q)[0], lambda v: em._objective(v, q)[1], theta + 0.5
-        )
-        assert error < 1e-3 * np.linalg.norm(em._objective(theta + 0.5, q)[1])
+        error = check_grad(lambda v: objective(v, q)[0], lambda v: objective(v, q)[1], theta + 0.5)
+        assert error < 1e-3 * np.linalg.norm(objective(theta + 0.5, q)[1])
         monkeypatch.setattr(em, "_slopes", None)  # by differences
 
 
@@ -441,7 +441,7 @@ def test_neighbours_of_a_coupling_that_starts_at_zero_attract_each_other():
     with pm.Model() as model:
         x = pmrf.Potts("x", pm.Normal("J"), graph=GRID, n_states=N_STATES, likelihood="pseudo")
         pm.Normal("y", x, 1.0, observed=picture()[1])
-    field = pmrf.steps.TreeGibbs([x], model=model)._field
+    field = field_of(pmrf.steps.TreeGibbs([x], model=model))
     edges, _ = field.tables(model.initial_point())
     assert not edges.any()
     found = _interaction(field, edges[0]).toarray()

@@ -9,15 +9,15 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.marks import slow
+from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.reference.spike_and_slab import structure_posterior
 from tests.statistics import Z, assert_mean_close
 from tests.steps.edges.arrow_models import PAIR, SLAB, THREE, declare, series
-from tests.steps.edges.state_models import P, fixed_p, gaps
+from tests.steps.edges.state_models import P
 from tests.steps.latent.series_models import CELLS, gapped, masked
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -109,21 +109,8 @@ def test_all_structures_and_all_values_of_missing_cells(name):
         bias = pm.Normal("b", 0, 1, shape=2)
         options = {"family": name}
         pmrf.KineticMRF("x", w, bias, graph=pmrf.LaggedGraph(range(2), PAIR), observed=x, **options)
-        steps = [EdgeGibbs([w, bias]), SeriesGibbs([model["x_unobserved"]])]
-    chains = []
-    for chain in range(2):
-        for k, step in enumerate(steps):
-            step.setup_chain(np.random.default_rng([chain, k]), 200, 1500)
-        point, rows = model.initial_point(), []
-        for i in range(1700):
-            if i == 200:
-                for step in steps:
-                    step.stop_tuning()
-            for step in steps:
-                point, _ = step.step(point)
-            rows.append(point["w"].copy())
-        chains.append(rows[200:])
-    draws, cards = np.array(chains), [2, 2]
+    draws, _ = draws_of(model, ["w", "b"], beside=lambda: [SeriesGibbs([model["x_unobserved"]])])
+    cards = [2, 2]
     terms = [kinetic_log_likelihood(filled, edges, family) for filled in fillings(z, cells, cards)]
 
     def posterior(log_likelihood):
@@ -133,11 +120,11 @@ def test_all_structures_and_all_values_of_missing_cells(name):
         )
 
     right = posterior(lambda q: logsumexp([term(q) for term in terms], axis=0))
-    assert gaps(draws, right).max() < Z
+    assert furthest(draws, right) < Z
     wrong = z.copy()
     wrong[tuple(np.transpose(cells))] = 0
     control = posterior(kinetic_log_likelihood(wrong, edges, family))
-    assert gaps(draws, control).max() > Z
+    assert furthest(draws, control) > Z
 
 
 def test_the_step_is_chosen_and_refuses_other_fields():

@@ -11,6 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
+from tests.insides import evidence_of, field_of
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import latent_field as reference
@@ -46,7 +47,7 @@ def test_hidden_potts(potts_posterior, monkeypatch, exact):
         tree_mode(monkeypatch)
     model = hidden_potts()
     step = make(model, n_partitions=1 if exact else 2)
-    assert step._field.exact is exact
+    assert field_of(step).exact is exact
     draws, accept = run(step, model, 4000)
     assert accept == 1.0
     assert_marginals(draws, *potts_posterior, GRID.edges, 3)
@@ -56,8 +57,8 @@ def test_a_step_that_ignores_the_evidence_is_noticed(potts_posterior, monkeypatc
     model = hidden_potts()
     step = make(model)
     monkeypatch.setattr(step, "_residual", lambda *args: 0.0)
-    read = step._evidence.read
-    monkeypatch.setattr(step._evidence, "read", lambda p: read(p)._replace(table=np.zeros((9, 3))))
+    read = evidence_of(step).read
+    monkeypatch.setattr(evidence_of(step), "read", lambda p: read(p)._replace(table=np.zeros((9, 3))))
     draws, _ = run(step, model, 4000)
     with pytest.raises(AssertionError):
         assert_marginals(draws, *potts_posterior, GRID.edges, 3)
@@ -108,7 +109,7 @@ def test_missing_cells(monkeypatch, exact):
         x = pmrf.Ising("x", J, h, graph=graph, observed=np.ma.masked_array(data, mask))
         pm.Normal("y", x, 1.2, observed=means)
     step = make(model, "x_unobserved")
-    assert step._field.exact is exact
+    assert field_of(step).exact is exact
     draws, _ = run(step, model, 4000)
     tables = J[:, None, None] * np.array([[1, -1], [-1, 1]]), h[:, None] * np.array([-1, 1])
     start = 0
@@ -226,7 +227,7 @@ def test_a_dependence_that_the_search_misses_is_watched(monkeypatch, exact):
         x = pmrf.BoltzmannMachine("x", 0.3, -0.4, graph=GRID)
         pm.Potential("pattern", 3.0 * pm.math.eq(x, pattern).all())
     step = make(model)
-    assert step._evidence.separable  # one configuration in 512
+    assert evidence_of(step).separable  # one configuration in 512
     draws, accept = run(step, model, 10_000)  # it mixes slowly
     assert accept < 1.0
     tables = np.tile(np.diag([0, 0.3]), (GRID.n_edges, 1, 1)), np.tile([0, -0.4], (9, 1))
