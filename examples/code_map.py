@@ -81,14 +81,14 @@ AREAS = {
     "graph:junction_tree "
     "graph:tree_arrays graph:tree_layout graph:elimination",
     "tree partition": "graph:*tree_partition graph:tree_* graph:lattice_partition graph:*forest_arrays "
-    "graph:spanning_trees graph:tying_factors",
+    "graph:spanning_trees graph:tying_factors graph:factor_trees",
     "path": "likelihood:path/* likelihood:*path* likelihood:*grid* distributions:path* "
     "kernels:coupling_path "
     "analysis:path_checks",
     "simulation": "kernels:*gibbs kernels:swendsen_wang kernels:coupling_from_the_past "
     "kernels:cell_blocks kernels:*_counts kernels:packed_states kernels:random_lanes "
     "kernels:word_vectors fields:simulation fields:tree_simulation fields:perfect "
-    "fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:two_starts "
+    "fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:sweeps fields:two_starts "
     "fields:monte_carlo",
     "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse",
     "diagnosis": "analysis:diagnose analysis:convergence analysis:findings analysis:*_checks "

@@ -17,6 +17,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from examples._report import machine, table, write_fragment
+from examples._truth import precision_recall
 
 TRUTH = {"a": -3.0, "distance": -1.5, "same kind": 1.5}
 N_KINDS = 3
@@ -106,9 +107,9 @@ def main(argv: list[str] | None = None) -> None:
                 nuts_sampler="pymc",
                 random_seed=arguments.seed,
             )
-            inclusion = pmrf.edge_inclusion(idata, "weight").inclusion.values
+            inclusion = pmrf.analysis.edge_inclusion(idata, "weight").inclusion.values
         rows += regression_rows(idata) if covariates else []
-        at_half = pmrf.analysis.precision_recall(inclusion, present).sel(threshold=0.5)
+        at_half = precision_recall(inclusion, present).sel(threshold=0.5)
         scores.append(
             [
                 "regression on covariates" if covariates else "one for all edges",

@@ -24,15 +24,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, outcomes, parse_sizes, table, write_fragment
+from pymc_mrf.runs.present_edges import MANY_EDGES
 
 DEGREE, WEAKEST, STRONGEST = 2.0, 0.5, 1.0
 SLAB_SD, BIAS_SD = 1.0, 1.5
 THRESHOLDS = (0.5, 0.9)
 SWEEPS = 200  # of the simulation of the data
+FULL_DRAWS = 4000  # four chains of 1,000 draws
 
 
 class Study(NamedTuple):
-    """One posterior beside the truth: `inclusion` and `present` are (r,); seconds and GB."""
+    """One posterior beside the truth: `inclusion` and `present` are (r,); seconds, GB, and KB of a draw."""
 
     d: int
     signs: str
@@ -41,6 +43,7 @@ class Study(NamedTuple):
     set_up: float
     per_draw: float
     memory: float
+    of_draw: float
 
 
 def simulate(
@@ -82,9 +85,19 @@ def study(seed: int, *, d: int, n: int, signs: str, tune: int, draws: int, chain
             draws, tune=tune, chains=chains, step=step, random_seed=seed, model=model, **SILENT
         )
         per_draw = (time.process_time() - begin) / (chains * (tune + draws))
-        inclusion = pmrf.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
+        inclusion = pmrf.analysis.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return Study(d, signs, inclusion, present, set_up, per_draw, memory)
+    of_draw = kept_bytes(idata) / (1000 * chains * draws)
+    return Study(d, signs, inclusion, present, set_up, per_draw, memory, of_draw)
+
+
+def kept_bytes(idata) -> float:
+    """Bytes of all draws and statistics: of many edges those present only, a value and its place each."""
+    found = [idata.posterior["b"], *idata.sample_stats.data_vars.values()]
+    n_bytes = sum(values.nbytes for values in found)
+    if idata.posterior.sizes[idata.posterior["w"].dims[-1]] < MANY_EDGES:
+        return n_bytes + idata.posterior["w"].nbytes
+    return n_bytes + 12 * float(idata.sample_stats["edge_gibbs_n_active"].sum())
 
 
 def row_of_costs(one: Study) -> list:
@@ -96,6 +109,7 @@ def row_of_costs(one: Study) -> list:
         f"{one.set_up:.1f}",
         f"{one.per_draw:.3f}",
         f"{one.memory:.1f}",
+        f"{one.of_draw:.0f}",
         f"{one.present.sum():,}",
         f"{(found & one.present).sum():,}",
         f"{(found & ~one.present).sum():,}",
@@ -150,6 +164,7 @@ def main(argv: list[str] | None = None) -> None:
         "set-up, CPU s",
         "a draw, CPU s",
         "memory, GB",
+        "a draw, KB",
         "edges",
         "found",
         "false",
@@ -158,7 +173,9 @@ def main(argv: list[str] | None = None) -> None:
     note = (
         f"\n{args.rows:,} rows, a chain of {args.cost_tune} tuning steps and {args.cost_draws} draws. "
         "Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, over the "
-        "steps and draws. GB of memory: at the most, by then. Found: inclusion above .5. "
+        "steps and draws. GB of memory: at the most, by then. KB of a draw: what is kept of it, twice while "
+        f"results are put together; {FULL_DRAWS:,} draws of the last field are "
+        f"{2 * FULL_DRAWS * costs[-1].of_draw / 1e6:.1f} GB then. Found: inclusion above .5. "
         f"Kernels were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"
     )
     write_fragment(

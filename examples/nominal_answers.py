@@ -93,7 +93,9 @@ def picture(weights: np.ndarray, folder: Path) -> None:
     idata = xr.DataTree.from_dict(
         {"posterior": xr.Dataset({"weight": (("chain", "draw", "entry"), weights[None])})}
     )
-    strength = pmrf.edge_strength(idata, "weight", graph=GRAPH, n_states=K).mean(("chain", "draw"))
+    strength = pmrf.analysis.edge_strength(idata, "weight", graph=GRAPH, n_states=K).mean(
+        ("chain", "draw")
+    )
     u, v = GRAPH.edges[int(strength.values.argmax())]
     edge = GRAPH.nodes[u], GRAPH.nodes[v]
     pc = pmrf.plots.plot_edge_table(idata, "weight", edge, graph=GRAPH, n_states=K)

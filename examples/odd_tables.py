@@ -318,13 +318,7 @@ TABLES = {
 }
 ROWS = {
     "predict_nodes": _of_items(lambda run: _in_units(run, _predicted(run))),
-    "predictability": _of_items(
-        lambda run: pmrf.predictability(run.idata, "x", data=run.rows, model=run.model)
-    ),
     "score_predictions": _of_items(_scores),
-    "prediction_calibration": _of_items(
-        lambda run: pmrf.analysis.prediction_calibration(_predicted(run), run.rows)
-    ),
     "plot_calibration": _of_items(
         lambda run: pmrf.plot_calibration(_predicted(run), run.rows), "ordinal", "nominal", "mixed"
     ),
@@ -448,21 +442,17 @@ RESULTS = {
         )
     ),
     "edge_inclusion": _of_items(
-        lambda run: pmrf.edge_inclusion(run.idata, "weight", model=run.model, prior_inclusion=0.5)
+        lambda run: pmrf.analysis.edge_inclusion(
+            run.idata, "weight", model=run.model, prior_inclusion=0.5
+        )
     ),
-    "edge_evidence": _of_items(
-        lambda run: pmrf.edge_evidence(run.idata, "weight", model=run.model, prior_inclusion=0.5)
-    ),
-    "edge_density": _of_items(lambda run: pmrf.analysis.edge_density(run.idata, "weight")),
     "edge_strength": _of_items(
-        lambda run: pmrf.edge_strength(run.idata, "weight", graph=run.graph, **_blocks(run)),
+        lambda run: pmrf.analysis.edge_strength(run.idata, "weight", graph=run.graph, **_blocks(run)),
         "nominal",
         "mixed",
     ),
-    "edge_table": _of_items(
-        lambda run: pmrf.edge_table(run.idata, "weight", ("q1", "q2"), graph=run.graph, **_blocks(run)),
-        "nominal",
-        "mixed",
+    "Network.table": _of_items(
+        lambda run: pmrf.Network(run.idata, run.model).table("q1", "q2"), "nominal", "mixed"
     ),
     "plot_edge_table": _of_items(
         lambda run: pmrf.plots.plot_edge_table(
@@ -478,7 +468,6 @@ RESULTS = {
     "complexity_probabilities": _of_items(
         lambda run: pmrf.analysis.complexity_probabilities(run.idata, "weight", model=run.model), *EDGES
     ),
-    "node_measures": _of_items(_result(pmrf.analysis.node_measures), *EDGES),
     "summarize_nodes": _of_items(_result(pmrf.summarize_nodes), *EDGES),
     "plot_nodes": _of_items(_result(pmrf.plots.plot_nodes), *EDGES),
     "plot_edges": _of_items(_result(pmrf.plot_edges)),
@@ -511,15 +500,8 @@ RESULTS = {
         "continuous",
         "mixed",
     ),
-    "edge_agreement": _of_items(
-        lambda run: pmrf.analysis.edge_agreement(run.idata, "x", graph=run.graph, model=run.model),
-        "ordinal",
-        "nominal",
-    ),
-    "edge_correlation": _of_items(
-        lambda run: pmrf.analysis.edge_correlation(
-            run.idata, "x", graph=run.graph, **({"kinds": run.kinds} if run.kind == "mixed" else {})
-        )
+    "predictive_check": _of_items(
+        lambda run: pmrf.analysis.predictive_check(run.idata, "x", model=run.model)
     ),
     "plot_ppc_edges": _of_items(
         lambda run: pmrf.plot_ppc_edges(
@@ -769,11 +751,7 @@ def mapped(observed: Any, graph: nx.Graph, weight: Any, is_odd: bool, draws: int
 MAPS = {
     "Ising": lambda run: np.array(run.idata.posterior["bias"]),
     "predict_nodes": _predicted,
-    "predictability": lambda run: pmrf.predictability(run.idata, "x", data=run.rows, model=run.model),
     "score_predictions": lambda run: pmrf.score_predictions(_predicted(run), run.rows),
-    "prediction_calibration": lambda run: pmrf.analysis.prediction_calibration(
-        _predicted(run), run.rows
-    ),
 }
 
 
@@ -799,7 +777,9 @@ def diary(
 DIARY = {
     "KineticMRF": lambda run: np.array(run.idata.posterior["weight"]),
     "forecast": lambda run: pmrf.forecast(run.idata, run.model, 2, random_seed=1),
-    "run_lengths": lambda run: pmrf.analysis.run_lengths(run.idata, "x", model=run.model),
+    "predictive_check": lambda run: pmrf.analysis.predictive_check(
+        run.idata, "x", "runs", model=run.model
+    ),
     "plot_ppc_runs": lambda run: pmrf.plots.plot_ppc_runs(run.idata, "x", model=run.model),
     "predict_nodes": _predicted,
 }

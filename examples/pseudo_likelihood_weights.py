@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, outcomes, parse_sizes, table, write_fragment
-from pymc_mrf.fields.coupling_strength import influence_radius
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
+from pymc_mrf.fields.pairwise_tables import influence_radius
 
 WEAK, MEDIUM, STRONG = 0.3, 0.8, 1.6  # sd of the weights of two states, and in units of these of more
 ROWS = 50, 250, 1000, 5000

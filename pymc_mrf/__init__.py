@@ -25,14 +25,9 @@ if TYPE_CHECKING:
     from pymc_mrf import plots as plots
     from pymc_mrf import steps as steps
     from pymc_mrf.analysis.centrality import summarize_nodes as summarize_nodes
-    from pymc_mrf.analysis.conditional import log_predictive as log_predictive
     from pymc_mrf.analysis.diagnose import diagnose as diagnose
     from pymc_mrf.analysis.edge_summary import summarize_edges as summarize_edges
-    from pymc_mrf.analysis.edge_tables import edge_strength as edge_strength
-    from pymc_mrf.analysis.edge_tables import edge_table as edge_table
-    from pymc_mrf.analysis.edges import edge_inclusion as edge_inclusion
     from pymc_mrf.analysis.edges import median_graph as median_graph
-    from pymc_mrf.analysis.evidence import edge_evidence as edge_evidence
     from pymc_mrf.analysis.forecast import forecast as forecast
     from pymc_mrf.analysis.group_differences import compare_networks as compare_networks
     from pymc_mrf.analysis.group_differences import summarize_differences as summarize_differences
@@ -45,7 +40,6 @@ if TYPE_CHECKING:
     from pymc_mrf.analysis.partial_correlations import partial_correlations as partial_correlations
     from pymc_mrf.analysis.plan_summary import summarize_plan as summarize_plan
     from pymc_mrf.analysis.prediction import predict_nodes as predict_nodes
-    from pymc_mrf.analysis.prediction import predictability as predictability
     from pymc_mrf.analysis.prediction import score_predictions as score_predictions
     from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity as prior_sensitivity
     from pymc_mrf.distributions.dirichlet_process import DirichletProcess as DirichletProcess
@@ -59,10 +53,10 @@ if TYPE_CHECKING:
     from pymc_mrf.distributions.mrf import AgreementMRF as AgreementMRF
     from pymc_mrf.distributions.mrf import BoltzmannMachine as BoltzmannMachine
     from pymc_mrf.distributions.mrf import Ising as Ising
+    from pymc_mrf.distributions.multistate import NominalMRF as NominalMRF
+    from pymc_mrf.distributions.multistate import OrdinalMRF as OrdinalMRF
+    from pymc_mrf.distributions.multistate import Potts as Potts
     from pymc_mrf.distributions.network_model import network_model as network_model
-    from pymc_mrf.distributions.nominal import NominalMRF as NominalMRF
-    from pymc_mrf.distributions.ordinal import OrdinalMRF as OrdinalMRF
-    from pymc_mrf.distributions.potts import Potts as Potts
     from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab as SpikeAndSlab
     from pymc_mrf.fields.column_reader import column_kinds as column_kinds
     from pymc_mrf.fields.pairwise import PairwiseField as PairwiseField
@@ -95,12 +89,9 @@ __getattr__, __dir__, __all__ = public_names(
     __name__,
     {
         "analysis.centrality": "summarize_nodes",
-        "analysis.conditional": "log_predictive",
         "analysis.diagnose": "diagnose",
         "analysis.edge_summary": "summarize_edges",
-        "analysis.edge_tables": "edge_strength edge_table",
-        "analysis.edges": "edge_inclusion median_graph",
-        "analysis.evidence": "edge_evidence",
+        "analysis.edges": "median_graph",
         "analysis.forecast": "forecast",
         "analysis.group_differences": "compare_networks summarize_differences",
         "analysis.groups": "co_clustering group_labels n_groups point_grouping",
@@ -108,7 +99,7 @@ __getattr__, __dir__, __all__ = public_names(
         "analysis.network_at": "network_at",
         "analysis.partial_correlations": "partial_correlations",
         "analysis.plan_summary": "summarize_plan",
-        "analysis.prediction": "predict_nodes predictability score_predictions",
+        "analysis.prediction": "predict_nodes score_predictions",
         "analysis.prior_sensitivity": "prior_sensitivity",
         "distributions.dirichlet_process": "DirichletProcess",
         "distributions.edge_communities": "EdgeCommunities same_community",
@@ -119,9 +110,7 @@ __getattr__, __dir__, __all__ = public_names(
         "distributions.mixed": "MixedMRF",
         "distributions.mrf": "AgreementMRF BoltzmannMachine Ising",
         "distributions.network_model": "network_model",
-        "distributions.nominal": "NominalMRF",
-        "distributions.ordinal": "OrdinalMRF",
-        "distributions.potts": "Potts",
+        "distributions.multistate": "NominalMRF OrdinalMRF Potts",
         "distributions.spike_and_slab": "SpikeAndSlab",
         "fields.column_reader": "column_kinds",
         "fields.pairwise": "PairwiseField",

@@ -29,7 +29,6 @@ def public_names(
     public = sorted([*home_of, *modules.split()])
 
     def load(name: str) -> Any:
-        """Load a public name."""
         if name in home_of:
             value = getattr(import_module(f"pymc_mrf.{home_of[name]}"), name)
         elif name in public:

@@ -106,17 +106,8 @@ def check_array_shape(array: np.ndarray, shape: tuple[int, ...], name: str, what
 def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
     """Return `value` as an array of numbers.
 
-    Parameters
-    ----------
-    value : array_like
-    name : str
-    kinds : str
-        Letters of the kinds of dtype that are allowed (``numpy.dtype.kind``).
-
-    Raises
-    ------
-    ValueError
-        If it is ragged, symbolic, has masked cells, or holds anything but numbers.
+    `kinds`: letters of the kinds of dtype that are allowed (``numpy.dtype.kind``). Raises a ValueError
+    if it is ragged, symbolic, has masked cells, or holds anything but numbers.
     """
     if np.ma.is_masked(value):
         raise ValueError(
@@ -188,24 +179,11 @@ def check_labels(
     Values go by position. The numbers 0, 1, ... of an axis without names say nothing of the graph and pass.
     Numbers and their texts are the same, and so are an edge "u--v" and the pair (u, v).
 
-    Parameters
-    ----------
-    values : any
-        The columns of a data frame, the index of a series and the coordinates of a DataArray are labels.
-    labels : sequence of hashable
-        Of the graph.
-    name : str
-    what : str
-        What they are: "node", "edge", or other units of a field.
-    axis : int
-        Axis of the nodes or edges, from the end.
-    own_names : bool
-        Whether names none of which the graph has pass, as those of a model's own coordinates.
-
-    Raises
-    ------
-    ValueError
-        If the labels are those of the graph in another order, or others.
+    `values`: the columns of a data frame, the index of a series and the coordinates of a DataArray are
+    labels. `labels`: of the graph. `what`: what they are: "node", "edge", or other units of a field.
+    `axis`: axis of the nodes or edges, from the end. `own_names`: whether names none of which the graph
+    has pass, as those of a model's own coordinates. Raises a ValueError if the labels are those of the
+    graph in another order, or others.
     """
     axes = axes_of_values(values, name)
     if len(axes) < -axis or not axes[axis]:
@@ -266,7 +244,6 @@ def _compare_labels(given: list, wanted: list, name: str, what: str, select: str
 
 
 def _text(label: Any, what: str) -> str:
-    """Text of a label; that of an edge given as the pair of its nodes."""
     if what == "edge" and isinstance(label, tuple) and len(label) == 2:
         return "--".join(map(str, label))
     return str(label)
@@ -275,15 +252,8 @@ def _text(label: Any, what: str) -> str:
 class Axis(NamedTuple):
     """A name that an axis of a parameter has.
 
-    Attributes
-    ----------
-    dim : str
-        Name of the dimension, "" if it has none.
-    labels : list or None
-        Coordinates.
-    length : int or None
-    owner : str
-        What has them, for messages.
+    `dim`: name of the dimension, "" if it has none. `labels`: coordinates. `owner`: what has them, for
+    messages.
     """
 
     dim: str
@@ -300,21 +270,10 @@ def check_axes(
     A dimension is that of the nodes, edges or states if its coordinates are their labels or, where these are
     numbers 0, 1, ... or 1, 2, ..., or other labels altogether, if it is called so.
 
-    Parameters
-    ----------
-    axes : sequence of sequences of Axis
-        Names of each axis of the parameter.
-    roles : sequence of {"node", "edge", "state"}
-        What its last axes are; those before are rows of data.
-    labels : dict
-        Labels of the nodes, edges and states of the field that has them.
-    name : str
-        Of the parameter.
-
-    Raises
-    ------
-    ValueError
-        If a dimension belongs elsewhere, or has the labels of the graph in another order or in part.
+    `axes`: names of each axis of the parameter. `roles`: what its last axes are; those before are rows
+    of data. `labels`: labels of the nodes, edges and states of the field that has them. `name`: of the
+    parameter. Raises a ValueError if a dimension belongs elsewhere, or has the labels of the graph in
+    another order or in part.
     """
     n_rows = max(len(axes) - len(roles), 0)
     expected = ["row"] * n_rows + list(roles)[len(roles) - len(axes) + n_rows :]
@@ -339,12 +298,7 @@ def check_axes(
 def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
     """Find the names that the axes of a labelled array have; none for others.
 
-    Parameters
-    ----------
-    values : any
-        A DataArray, a data frame or a series has names.
-    name : str
-        Of the argument.
+    `values`: a DataArray, a data frame or a series has names. `name`: of the argument.
     """
     dims, index, columns = (getattr(values, key, None) for key in ("dims", "index", "columns"))
     if hasattr(values, "owner"):
@@ -361,7 +315,6 @@ def axes_of_values(values: Any, name: str) -> list[list[Axis]]:
 
 
 def _axis_of(labels: Any, kind: str, name: str) -> Axis:
-    """Axis with the labels of the rows or columns of a table."""
     return Axis(str(getattr(labels, "name", None) or kind), list(labels), len(labels), name)
 
 
@@ -379,7 +332,6 @@ def _role_of(axis: Axis, role: str, labels: dict[str, Sequence]) -> str:
 
 
 def _texts(labels: Sequence, role: str) -> list:
-    """Labels as texts; those of edges "u--v" as pairs without an order."""
     return [frozenset(str(v).split("--")) if role == "edge" else str(v) for v in labels]
 
 

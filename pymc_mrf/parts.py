@@ -10,16 +10,8 @@ import numpy as np
 class Parts:
     """Where arrays are in a vector that holds them one after the other.
 
-    Parameters
-    ----------
-    shapes : iterable of tuple of int
-
-    Attributes
-    ----------
-    size : int
-        Length of the vector.
-    ends : (k + 1,) int64 array
-        Array i is in entries ``ends[i] : ends[i + 1]``.
+    Attributes: `size`: length of the vector. `ends` (k + 1,) int64: array i is in entries ``ends[i] :
+    ends[i + 1]``.
     """
 
     def __init__(self, shapes: Iterable[tuple[int, ...]]) -> None:

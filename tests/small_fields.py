@@ -11,7 +11,7 @@ import pymc as pm
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 from tests.mixed_fields import reference_of
 from tests.reference.gaussian import log_likelihood_of, precision

@@ -142,7 +142,7 @@ def test_a_changed_answer_reaches_whoever_asks(tmp_path):
                 "views.particle_edges",
             },
         ),
-        ("groups.independent_edges", {"groups.group_labels"}),
+        ("groups.edgewise_groups", {"groups.group_labels"}),
     ):
         file = package / "kernels" / f"{answers.replace('.', '/')}.py"
         text = file.read_text()

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
 from examples._report import SILENT
+from examples._truth import precision_recall
 from examples.chen_welling_2012.truths import Truth
 from pymc_mrf.estimation.l1 import l1_pseudo_likelihood
 
@@ -52,12 +53,12 @@ class Draws:
     @property
     def inclusion(self) -> np.ndarray:
         """Posterior probability of every edge, (r,)."""
-        return pmrf.edge_inclusion(self.idata, "weight")["inclusion"].values
+        return pmrf.analysis.edge_inclusion(self.idata, "weight")["inclusion"].values
 
     @property
     def density(self) -> float:
         """Mean share of the candidates that exist."""
-        return float(pmrf.analysis.edge_density(self.idata, "weight").mean())
+        return float((self.idata.posterior["weight"] != 0.0).mean())
 
     def thinned(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """`n` draws of weights and biases at equal distances, or all."""
@@ -70,7 +71,7 @@ class Draws:
         Biases make up for the weights of all edges in a draw, also of those that are left out here. So
         means are taken of the biases centred at the data, b_i + sum_j w_ij mean(x_j).
         """
-        found = pmrf.edge_inclusion(self.idata, "weight")
+        found = pmrf.analysis.edge_inclusion(self.idata, "weight")
         weight = np.where(found["inclusion"] > 0.5, found["mean_included"], 0.0)
         centred = (self.bias + self._shift(self.weight)).mean(axis=0)
         return weight, centred - self._shift(weight[None])[0]
@@ -186,7 +187,7 @@ class TestSet:
     def score(self, graph: pmrf.PairwiseGraph, weight: np.ndarray, bias: np.ndarray) -> float:
         """Mean CLL under the mean probability of the draws (s, r), (s, d), or under one estimate."""
         found = self.log_likelihoods(graph, np.atleast_2d(weight), np.atleast_2d(bias))
-        return float(pmrf.log_predictive(found).mean()) - self.reference
+        return float(pmrf.analysis.log_predictive(found).mean()) - self.reference
 
 
 @dataclass(frozen=True)
@@ -210,9 +211,7 @@ def structure(weight: np.ndarray, truth: Truth | None) -> tuple[float, float, fl
     """Precision, recall and F1 of the non-zero weights (r,); NaN without a truth."""
     if truth is None:
         return np.nan, np.nan, np.nan
-    found = pmrf.analysis.precision_recall((weight != 0).astype(float), truth.weight != 0).sel(
-        threshold=0.5
-    )
+    found = precision_recall((weight != 0).astype(float), truth.weight != 0).sel(threshold=0.5)
     return tuple(float(found[name]) for name in ("precision", "recall", "f1"))
 
 

@@ -22,8 +22,8 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import pymc_mrf as pmrf
 from examples._report import machine, save_figure, table, write_fragment
+from examples._truth import precision_recall
 from examples.chen_welling_2012 import experiment as ex
 from examples.chen_welling_2012 import truths
 from pymc_mrf.estimation.l1 import SparsePath
@@ -106,7 +106,7 @@ def plot_precision_recall(results: Results) -> Figure:
         label = method + (" p0, inclusion > 1/2" if method == ex.BAYES else "")
         x, y = [s.recall for s in points], [s.precision for s in points]
         ax.plot(x, y, label=label, markersize=4, linewidth=1.1, **ex.LOOKS[method])
-    found = pmrf.analysis.precision_recall(results.inclusion, results.truth.weight).dropna("threshold")
+    found = precision_recall(results.inclusion, results.truth.weight).dropna("threshold")
     label = f"{ex.BAYES} (p0 learnt), all thresholds"
     ax.plot(found["recall"], found["precision"], color="black", linewidth=1, label=label)
     half = found.sel(threshold=0.5)

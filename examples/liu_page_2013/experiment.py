@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 
 import pymc_mrf as pmrf
 from examples._report import SILENT, table
+from examples._truth import vi_difference
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.fields.pairwise import PairwiseField
 
@@ -112,7 +113,7 @@ def record_posterior(
 ) -> np.ndarray:
     """Enter what the groupings say; the posterior mean of theta (r,) is returned."""
     labels = pmrf.group_labels(idata, "theta")
-    results["vi_difference"].loc[where] = pmrf.analysis.vi_difference(labels, truth.groups, rng=rng)
+    results["vi_difference"].loc[where] = vi_difference(labels, truth.groups, rng)
     results["n_groups"].loc[where] = float(pmrf.n_groups(idata, "theta").mean())
     return idata.posterior["theta"].mean(("chain", "draw")).values
 

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import pymc_mrf as pmrf
 from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.rivasseau_2005.paper_partition import paper_factor_trees, paper_partition
-from pymc_mrf.graph.factor_tree_partition import factor_trees
+from pymc_mrf.graph.factor_trees import factor_trees
 from pymc_mrf.graph.lattice_partition import comb_partition, spiral_partition
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.graph.tree_partition import tree_partition

@@ -91,7 +91,7 @@ def score_draws(
 
 def _read(model: Any, var_name: str, kind: Family, x: Any) -> np.ndarray:
     """Read complete rows as the table of the field with these weights was read; indices (n, d) of states."""
-    from pymc_mrf.distributions.table_record import record_with
+    from pymc_mrf.distributions.field_record import record_with
 
     record = record_with(model, var_name)
     states = tuple(map(len, kind.node_states(len(record.names))))

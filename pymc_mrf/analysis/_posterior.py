@@ -205,8 +205,8 @@ def refuse_blocks(values: xr.DataArray, model: Any = None) -> None:
         raise ValueError(
             f"{values.name} has several entries for an edge, as edges of a NominalMRF or a MixedMRF have, so "
             "that counts of entries are none of edges: read it by pymc_mrf.summarize_edges with n_states; or "
-            'make one value of each edge, idata["posterior"]["strength"] = pymc_mrf.edge_strength(idata, '
-            f'{values.name!r}, graph=graph, n_states=...), and name "strength", without a model'
+            'make one value of each edge, idata["posterior"]["strength"] = pymc_mrf.analysis.edge_strength('
+            f'idata, {values.name!r}, graph=graph, n_states=...), and name "strength", without a model'
         )
 
 

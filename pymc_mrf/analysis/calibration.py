@@ -11,64 +11,30 @@ from pymc_mrf.checks import flag, whole_number
 
 
 def prediction_calibration(
-    probabilities: xr.DataArray | xr.Dataset,
+    predicted: xr.Dataset,
     data: Any,
     *,
     by_node: bool = False,
     n_bins: int = 10,
     ci_prob: float | None = None,
 ) -> xr.Dataset:
-    """Compare probabilities of states with how often the states come about, as a reliability diagram does.
-
-    The probabilities fall into bins of about equal size. With two states those of the higher one count; with
-    more, those of every state, each cell being an event for each of its states.
-
-    Parameters
-    ----------
-    probabilities : xarray.DataArray or xarray.Dataset
-        As of `predict_nodes`, best of rows that the model was not fitted to. Of a `MixedMRF` those of the
-        answers count.
-    data : (n, d) array_like or table
-        What was predicted, as it was given to `predict_nodes`; missing cells do not count.
-    by_node : bool
-        Whether every node has bins of its own.
-    n_bins : int
-        Bins at most: there are fewer where many probabilities are equal.
-    ci_prob : float, optional
-        Of the intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
+    """Compare probabilities of states with how often these come about: the numbers of `plot_calibration`.
 
     Returns
     -------
     xarray.Dataset
         With the dim "bin", after "node" if `by_node`; NaN, and ``n`` 0, beyond the bins of a node:
-
-        - ``predicted``: mean probability in the bin.
-        - ``observed``: share of its events that came about, and the ends ``observed_lb`` and ``observed_ub``
-          of a Jeffreys interval (Brown, Cai & DasGupta, 2001). Events of one row may depend on each other:
-          the interval is that of as many independent ones as have the same variance (Korn & Graubard, 1998).
-          The variance is estimated from the rows: with few of them intervals may be too narrow, and where all
-          events of a bin are of one row they count as independent.
-        - ``n``: number of events.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `score_predictions`; also for a number of bins or a probability outside its domain.
-
-    See Also
-    --------
-    plot_calibration : The diagram.
+        ``predicted``, mean probability in the bin; ``observed``, share of its events that came about, and the
+        ends ``observed_lb`` and ``observed_ub`` of its interval; ``n``, number of events.
     """
     flag(by_node, "by_node")
     whole_number(n_bins, "n_bins", 1)
     ci_prob = interval_probability(ci_prob)
-    x = predicted_cells(probabilities, data).states
-    if isinstance(probabilities, xr.Dataset):
-        if not x.shape[1]:
-            raise TypeError(
-                "probabilities must be those of states, not means and deviations of measurements"
-            )
-        probabilities = probabilities["probability"].rename(answer="node")
+    x = predicted_cells(predicted, data).states
+    if not x.shape[1]:
+        raise TypeError("predicted must have probabilities of states, not measurements alone")
+    probabilities = predicted["probability"]
+    probabilities = probabilities.rename({probabilities.dims[1]: "node"})
     p, d, K = probabilities.values, x.shape[1], probabilities.sizes["state"]
     first = 1 if K == 2 else 0
     parts = [[i] for i in range(d)] if by_node else [list(range(d))]

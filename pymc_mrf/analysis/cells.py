@@ -9,6 +9,9 @@ from pymc_mrf.checks import first_cell
 from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements
 from pymc_mrf.fields.table_columns import as_table
 
+PREDICTED = "probability", "mean"
+"""What is predicted of answers and of measurements."""
+
 
 class PredictedRows(NamedTuple):
     """Rows of a field with a answers and c measurements.
@@ -71,19 +74,19 @@ def record_of_predictions(predicted: Any) -> ColumnKinds:
     TypeError
         If these are no results of `predict_nodes`.
     """
-    if isinstance(predicted, xr.Dataset) and {"mean", "sd"} <= set(predicted):
-        if "probability" not in predicted:
-            return kinds_of_measurements(predicted["node"].values.tolist())
-        answers = _record_of_states(predicted["probability"].rename(answer="node"))
-        measured = kinds_of_measurements(predicted["measurement"].values.tolist())
-        parts = [answers, measured] if len(measured.names) else [answers]
-        fields = ("names", "kinds", "n_states", "labels")
-        return ColumnKinds(*(sum((getattr(part, name) for part in parts), ()) for name in fields))
-    if not isinstance(predicted, xr.DataArray) or predicted.dims != ("obs", "node", "state"):
+    p, mean = (predicted.get(name) if isinstance(predicted, xr.Dataset) else None for name in PREDICTED)
+    of_mixed = p is not None and mean is not None
+    ends = ("answer", "measurement") if of_mixed else ("node", "node")
+    if (p is not None and p.dims != ("obs", ends[0], "state")) or (p is None and mean is None):
         raise TypeError(
-            'probabilities must be those of states, with the dims ("obs", "node", "state") of predict_nodes'
+            "predicted must be what predict_nodes returns, with the probability of states, of the dims "
+            '("obs", "node", "state"), or mean and sd of measurements'
         )
-    return _record_of_states(predicted)
+    parts = [] if p is None else [_record_of_states(p.rename({ends[0]: "node"}))]
+    if mean is not None and mean.sizes[ends[1]]:
+        parts.append(kinds_of_measurements(mean[ends[1]].values.tolist()))
+    fields = ("names", "kinds", "n_states", "labels")
+    return ColumnKinds(*(sum((getattr(part, name) for part in parts), ()) for name in fields))
 
 
 def _record_of_states(probabilities: xr.DataArray) -> ColumnKinds:

@@ -10,9 +10,8 @@ from pymc_mrf.analysis._posterior import by_draw, names_of, node_draws, of_nodes
 from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
-from pymc_mrf.analysis.shortest_paths import path_measures
 from pymc_mrf.checks import sequence, whole_number
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -35,64 +34,7 @@ def node_measures(
     max_draws: int = 1000,
     group: str = "posterior",
 ) -> xr.Dataset:
-    """Measure the importance of each node of a network, from every draw of its weights.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree
-        As returned by `pymc.sample`.
-    var_name : str, or tuple of two
-        A vector with one weight per edge, whose zeros are absent edges. Of two, such as the weights of two
-        groups of people, each measure is that of the first less that of the second.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
-        The candidate edges.
-    measures : sequence of str, optional
-        Of the names below; by default all, those of bridges if there are `communities`.
-    communities : mapping or str, optional
-        Community of each node: a dictionary with an entry per node, or the name of a variable of `idata` with
-        a label for each node, such as that of an `EdgeCommunities`, whose draws then count one by one.
-    max_draws : int
-        Draws are thinned evenly to at most so many in all, for the sake of the measures by paths.
-    group : str
-        Group of `idata` to read.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dims ("chain", "draw", "node"):
-
-        - ``strength``: sum of the absolute weights of a node (Barrat et al., 2004).
-        - ``expected_influence``: sum of its weights (Robinaugh et al., 2016).
-        - ``expected_influence_2``: the same and that of its neighbours, each times the weight between them.
-        - ``bridge_strength``, ``bridge_expected_influence``: the first two over edges to other communities
-          (Jones et al., 2021).
-        - ``closeness``: inverse of the mean length of the shortest paths to the nodes that can be reached,
-          times the share of these (Wasserman & Faust, 1994); an edge is 1 / abs(weight) long (Opsahl
-          et al., 2010). 0 for isolated nodes.
-        - ``betweenness``: share of the pairs of other nodes whose shortest path passes the node (Freeman,
-          1977); of several that are equally short, which share of these.
-
-        If the edges are arrows (`LaggedGraph`), instead
-
-        - ``out_strength``, ``in_strength``: sum of the absolute weights of the arrows that leave a node, or
-          reach it, over all lags. Arrows from a node to itself and links within a row do not count.
-        - ``out_expected_influence``, ``in_expected_influence``: sum of their weights.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a variable does not belong to the graph's edges, a name of a measure is unknown, or its measure is
-        not one of such edges, a measure of bridges lacks `communities`, or these lack a node.
-
-    See Also
-    --------
-    summarize_nodes : A table of them.
-    plot_nodes : A picture.
-
-    Examples
-    --------
-    >>> pymc_mrf.analysis.node_measures(idata, "weight", graph=graph).strength.mean(("chain", "draw"))
-    """
+    """Measures (chain, draw, node) of `summarize_nodes`, by their names."""
     graph = as_directed_or_not(graph)
     names = names_of(var_name, "var_name")
     if len(names) not in (1, 2):
@@ -115,7 +57,7 @@ def node_measures(
             of_first[name] = of_first[name] - other[name]
     draws = values[0].isel(draw=kept)
     return xr.Dataset(
-        {name: by_draw(draws, of_first[name], name, node=node_labels(graph)) for name in chosen}
+        {name: by_draw(draws, of_first[name], name, node=node_names(graph)) for name in chosen}
     )
 
 
@@ -206,17 +148,31 @@ def summarize_nodes(
     communities: Mapping[Hashable, Any] | str | None = None,
     max_draws: int = 1000,
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Table of the nodes of a network: how much each matters, and how surely.
 
     Parameters
     ----------
-    idata, var_name, graph, measures, communities, max_draws, group
-        As in `node_measures`.
-    ci_prob, ci_kind
-        Of the interval, as in `arviz.summary`; by default ArviZ's, 0.89 and "eti".
+    idata : xarray.DataTree
+        As returned by `pymc.sample`.
+    var_name : str, or tuple of two
+        A vector with one weight per edge, whose zeros are absent edges. Of two, such as the weights of two
+        groups of people, each measure is that of the first less that of the second.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph
+        The candidate edges.
+    measures : sequence of str, optional
+        Of the names below, computed in every draw; by default all, those of bridges if there are
+        `communities`.
+    communities : mapping or str, optional
+        Community of each node: a dictionary with an entry per node, or the name of a variable of `idata` with
+        a label for each node, such as that of an `EdgeCommunities`, whose draws then count one by one.
+    max_draws : int
+        Draws are thinned evenly to at most so many in all, for the sake of the measures by paths.
+    ci_prob : float, optional
+        Of the interval, whose kind is ``rcParams["stats.ci_kind"]`` of ArviZ; by default ArviZ's, 0.89.
+    group : str
+        Group of `idata` to read.
 
     Returns
     -------
@@ -230,10 +186,35 @@ def summarize_nodes(
         - ``rank``, and ``rank_lb`` and ``rank_ub``, an equal-tailed interval of it: 1 for the node that has
           most. Nodes that tie have their mean rank.
 
+        The measures are
+
+        - ``strength``: sum of the absolute weights of a node (Barrat et al., 2004).
+        - ``expected_influence``: sum of its weights (Robinaugh et al., 2016).
+        - ``expected_influence_2``: the same and that of its neighbours, each times the weight between them.
+        - ``bridge_strength``, ``bridge_expected_influence``: the first two over edges to other communities
+          (Jones et al., 2021).
+        - ``closeness``: inverse of the mean length of the shortest paths to the nodes that can be reached,
+          times the share of these (Wasserman & Faust, 1994); an edge is 1 / abs(weight) long (Opsahl
+          et al., 2010). 0 for isolated nodes.
+        - ``betweenness``: share of the pairs of other nodes whose shortest path passes the node (Freeman,
+          1977); of several that are equally short, which share of these.
+
+        If the edges are arrows (`LaggedGraph`), instead
+
+        - ``out_strength``, ``in_strength``: sum of the absolute weights of the arrows that leave a node, or
+          reach it, over all lags. Arrows from a node to itself and links within a row do not count.
+        - ``out_expected_influence``, ``in_expected_influence``: sum of their weights.
+
     Raises
     ------
     TypeError, ValueError
-        As in `node_measures`; also for an interval that ArviZ refuses.
+        If a variable does not belong to the graph's edges, a name of a measure is unknown, or its measure is
+        not one of such edges, a measure of bridges lacks `communities`, or these lack a node. Also for an
+        interval that ArviZ refuses.
+
+    See Also
+    --------
+    plot_nodes : A picture.
 
     Examples
     --------
@@ -249,7 +230,7 @@ def summarize_nodes(
     )  # fmt: skip
     tables = {}
     for name, values in found.data_vars.items():
-        table = statistics_of(values, ci_prob, ci_kind)
+        table = statistics_of(values, ci_prob)
         table.index = pd.Index(values["node"].values, name="node")
         table["mcse_mean"] = az.mcse(values).values
         ranks = rankdata(-values.values, axis=-1).reshape(-1, values.sizes["node"])
@@ -260,3 +241,76 @@ def summarize_nodes(
         table["rank_lb"], table["rank_ub"] = np.quantile(ranks, ends, axis=0)
         tables[name] = table.sort_values("mean", ascending=False, kind="stable")
     return pd.concat(tables, names=["measure", "node"])
+
+
+TIE = 1e-9  # relative difference of lengths that count as equal
+
+
+def path_measures(sizes: np.ndarray, edges: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Compute closeness and betweenness of nodes, both (n, d), in networks whose edges are 1 / size long.
+
+    Distances are those of Dijkstra (1959), betweenness follows from them as in Brandes (2001).
+
+    Parameters
+    ----------
+    sizes : (n, r) array
+        At least 0; an edge of size 0 is absent.
+    edges : (r, 2) array
+        Nodes of each edge.
+    d : int
+        Number of nodes.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    closeness, betweenness = np.zeros((2, len(sizes), d))
+    for s in range(len(sizes)):
+        present = sizes[s] > 0.0
+        u, v = edges[present].T
+        lengths = np.full((d, d), np.inf)
+        lengths[u, v] = lengths[v, u] = 1.0 / sizes[s, present]
+        distances = dijkstra(np.where(np.isfinite(lengths), lengths, 0.0), directed=False)
+        closeness[s] = _closeness(distances)
+        betweenness[s] = _betweenness(distances, lengths)
+    return closeness, betweenness
+
+
+def _closeness(distances: np.ndarray) -> np.ndarray:
+    """Wasserman & Faust's (1994) closeness (d,), from distances (d, d), infinite between components."""
+    d = len(distances)
+    reached = np.isfinite(distances)
+    total = np.where(reached, distances, 0.0).sum(axis=1)
+    n_reached = reached.sum(axis=1) - 1
+    with np.errstate(invalid="ignore"):
+        return np.where(n_reached > 0, n_reached**2 / (total * max(d - 1, 1)), 0.0)
+
+
+def _betweenness(distances: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Betweenness (d,), a share of pairs, from distances and lengths of edges (d, d), infinite if absent."""
+    d = len(distances)
+    result = np.zeros(d)
+    if d < 3:
+        return result
+    order = np.argsort(distances, axis=1)
+    n_paths, passing = (
+        np.zeros((d, d)),
+        np.zeros((d, d)),
+    )  # from each source (row) to, and beyond, each node
+    sources = np.arange(d)
+    n_paths[sources, sources] = 1.0
+    with np.errstate(invalid="ignore"):
+        # before[s, i, j]: a shortest path from s to j ends in the edge from i
+        before = np.isclose(
+            distances[:, :, None] + lengths[None], distances[:, None, :], rtol=TIE, atol=0.0
+        )
+    before &= np.isfinite(lengths)[None] & np.isfinite(distances)[:, None, :]
+    before &= distances[:, :, None] < distances[:, None, :]  # also where an edge is shorter than a tie
+    for k in range(1, d):  # all sources at once, the nodes of each from near to far
+        j = order[:, k]
+        n_paths[sources, j] = (n_paths * before[sources, :, j]).sum(axis=1)
+    for k in range(d - 1, 0, -1):
+        j = order[:, k]
+        paths = n_paths[sources, j]
+        share = np.divide(1.0 + passing[sources, j], paths, out=np.zeros(d), where=paths > 0.0)
+        passing += n_paths * before[sources, :, j] * share[:, None]
+    passing[sources, sources] = 0.0
+    return passing.sum(axis=0) / ((d - 1) * (d - 2))

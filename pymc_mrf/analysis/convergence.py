@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 NEARLY_ALWAYS = 0.99  # share of draws with one value, from which R-hat says nothing
-LEAST_DRAWS = 4  # of a chain, two for each half
+FEWEST_DRAWS = 4  # of a chain, two for each half
 
 
 class EntryConvergence(NamedTuple):
@@ -54,7 +54,7 @@ def entry_convergence(draws: np.ndarray) -> EntryConvergence:
     silent = usual & ~stuck
     judged = np.flatnonzero(~silent & ~stuck)
     r = sizes = np.empty(0)
-    if draws.shape[1] < LEAST_DRAWS:
+    if draws.shape[1] < FEWEST_DRAWS:
         judged = judged[:0]
     if judged.size:
         part = draws[:, :, judged]

@@ -1,5 +1,6 @@
 """A table of all edges of a posterior, one row per edge."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +9,15 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, in_parts, sampled_vector
 from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edge_tables import edge_strength, table_sizes_of
-from pymc_mrf.analysis.edges import edge_inclusion, edge_values, inclusion_of, presence_statistic
+from pymc_mrf.analysis.edges import (
+    BOUNDS,
+    checked_bounds,
+    edge_inclusion,
+    edge_values,
+    evidence_classes,
+    inclusion_of,
+    presence_statistic,
+)
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.presence import MANY_EDGES
@@ -28,6 +37,8 @@ OF_INCLUSION = (
     "bayes_factor",
     "log10_bayes_factor",
     "log10_bayes_factor_mcse",
+    "bayes_factor_text",
+    "evidence",
 )
 
 # smallest first; rows without a number come last
@@ -49,9 +60,9 @@ def summarize_edges(
     n_states: Any = None,
     model: "pm.Model | None" = None,
     prior_inclusion: Any = None,
+    bounds: Sequence[float] = BOUNDS,
     sort: str = "inclusion",
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Table of the edges: strength, probability, Bayes factor and convergence of each.
@@ -70,14 +81,23 @@ def summarize_edges(
         Of a `NominalMRF`, whose edges have tables of parameters: numbers of states of all nodes, or of each;
         of a `MixedMRF` its kinds of nodes. The value of an edge is then its strength, the norm of its table,
         as of `edge_strength`. By default as the model has it, if there is no `graph`.
-    model, prior_inclusion
-        As in `edge_inclusion`; the model also tells what is left out of the above.
+    model : pymc.Model, optional
+        The model that was sampled, from which the prior probability that an edge exists is taken: `p` of
+        its `SpikeAndSlab`, or if that is random, its prior mean; between measurements the probability among
+        positive definite precisions, found by simulation once for each prior. By default the model of the
+        context, if there is one and it has this `SpikeAndSlab`. It also tells what is left out of the above.
+    prior_inclusion : float, array_like or xarray.DataArray, optional
+        Prior probability, strictly between 0 and 1, in place of that of the model: one number or
+        one per edge.
+    bounds : (float, float)
+        Bayes factors: the data speak for an edge above the second, against it below the first. By default
+        those beyond which evidence is called strong (Jeffreys, 1961).
     sort : {"inclusion", "doubt", "strength", "r_hat", "ess", "graph"}
         Which edges come first: the most probable; those whose inclusion is nearest to one half; those
         whose mean is farthest from zero; those with the largest R-hat, or the fewest effective draws;
         or those that the graph lists first, which also decides between equals.
-    ci_prob, ci_kind
-        Of the interval, as in `arviz.summary`; by default ArviZ's, 0.89 and "eti".
+    ci_prob : float, optional
+        Of the interval, whose kind is ``rcParams["stats.ci_kind"]`` of ArviZ; by default ArviZ's, 0.89.
     group : str
         Group of `idata` to read.
 
@@ -100,6 +120,8 @@ def summarize_edges(
           "below 10^-k" where its order of magnitude is not known, by what the draws do vouch for,
           ``bayes_factor_bound`` of `edge_inclusion`; "not known" where that is less than a power of ten.
           Where it is not known, ``log10_bayes_factor`` is most often too far from 0.
+        - ``evidence``, likewise: "for", "undecided" or "against" (Huth et al., 2024). Where the Bayes factor
+          is not known, an edge is decided only if what the draws do vouch for is beyond the bound.
         - ``r_hat``: the larger one of the value and of its presence (Vehtari et al., 2021). What is
           the same in every draw has none; NaN if both are, with one chain, or with fewer than four
           draws.
@@ -112,7 +134,8 @@ def summarize_edges(
     ------
     TypeError, ValueError
         As in `edge_inclusion`; also if the variable does not belong to the graph's edges, for an
-        unknown `sort`, or an interval that ArviZ refuses.
+        unknown `sort`, `bounds` that are not two increasing positive numbers about 1, or an interval that
+        ArviZ refuses.
 
     Warns
     -----
@@ -134,6 +157,7 @@ def summarize_edges(
 
     if not isinstance(sort, str) or sort not in ORDERS:
         raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
+    low, high = checked_bounds(bounds)
     var_name, graph, n_states = known_edges("summarize_edges", model, var_name, graph, n_states)
     graph = as_directed_or_not(graph)
     warn_of_cone(idata, model, group)
@@ -149,7 +173,10 @@ def summarize_edges(
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
         edges = inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
-    strength = pd.concat(statistics_of(part, ci_prob, ci_kind) for _, part in in_parts(values))
+    if "bayes_factor" in edges:
+        edges["bayes_factor_text"] = edges.dims, _in_words(edges)
+        edges["evidence"] = evidence_classes(edges, low, high)
+    strength = pd.concat(statistics_of(part, ci_prob) for _, part in in_parts(values))
     is_judged = np.full(len(strength), True)
     if len(strength) > MANY_EDGES:
         is_judged = edges["inclusion"].values > LEAST_JUDGED
@@ -171,7 +198,6 @@ def summarize_edges(
         **({"lag": np.array([0, *graph.lags])[graph.lag_of]} if has_arrows else {}),
         **{name: column.to_numpy() for name, column in strength.items()},
         **{name: edges[name].values for name in OF_INCLUSION if name in edges},
-        **({"bayes_factor_text": _in_words(edges)} if "bayes_factor" in edges else {}),
         "r_hat": r_hat,
         "ess": ess,
     }

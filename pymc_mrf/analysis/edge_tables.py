@@ -7,8 +7,8 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import by_draw, sampled_vector
 from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.fields.family import contrasts
-from pymc_mrf.fields.nominal import nominal
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
@@ -57,7 +57,7 @@ def edge_strength(
     --------
     Whatever takes one value per edge, such as `plot_edges`, takes strengths:
 
-    >>> idata.posterior["strength"] = pymc_mrf.edge_strength(
+    >>> idata.posterior["strength"] = pymc_mrf.analysis.edge_strength(
     ...     idata, "weight", graph=graph, n_states=n_states
     ... )
     >>> pymc_mrf.plot_edges(idata, "strength", graph=graph)
@@ -80,20 +80,7 @@ def edge_table(
 ) -> xr.DataArray:
     r"""Table of one edge of a nominal or mixed field, :math:`T_{uv}(a, b)`, in every draw; zeros if absent.
 
-    Parameters
-    ----------
-    idata, var_name, graph, n_states, group
-        As in `edge_strength`.
-    edge : (node, node) tuple
-        Ends of the edge; the first one gives the rows.
-
-    Returns
-    -------
-    xarray.DataArray
-        With dims ("chain", "draw", "row", "column"): states of the first and of the second node, named as the
-        table names them where `n_states` are kinds. Rows and
-        columns sum to zero. T(a, b) + T(c, d) - T(a, d) - T(c, b) is a log odds ratio given all other nodes.
-        A measurement has one row or column: what its scaled unit adds to the log weight of each state.
+    See `Network.table`. The first of the two nodes of `edge` gives the rows.
 
     Raises
     ------

@@ -18,7 +18,7 @@ from pymc_mrf.analysis._posterior import (
 )
 from pymc_mrf.analysis.presence import LN10, told_presence, warn_of_disagreement
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
-from pymc_mrf.checks import check_entries, check_labels, number, numeric_array
+from pymc_mrf.checks import check_entries, check_labels, number, numeric_array, sequence
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # the bound on indicators that never change holds with this probability
 BOUND_PROBABILITY = 0.95
+
+BOUNDS = (0.1, 10.0)  # of Bayes factors, beyond which evidence is called strong (Jeffreys, 1961)
+CLASSES = ("for", "undecided", "against")
 
 MOST_JUDGED = 2000
 """Edges, evenly apart in the graph, of which the median of effective draws is taken."""
@@ -41,7 +44,9 @@ def edge_inclusion(
     prior_inclusion: Any = None,
     group: str = "posterior",
 ) -> xr.Dataset:
-    """Posterior probability, Monte-Carlo error, value and Bayes factor of every edge.
+    """Posterior probability, Monte-Carlo error, value and Bayes factor of every edge, as a dataset.
+
+    `summarize_edges` is the table of the edges of a network; here a vector needs no graph.
 
     Parameters
     ----------
@@ -49,14 +54,8 @@ def edge_inclusion(
         As returned by `pymc.sample`.
     var_name : str
         A vector whose exact zeros are absent edges, such as a `SpikeAndSlab`.
-    model : pymc.Model, optional
-        The model that was sampled, from which the prior probability that an edge exists is taken: `p` of
-        its `SpikeAndSlab`, or if that is random, its prior mean; between measurements the probability among
-        positive definite precisions, found by simulation once for each prior. By default the model of the
-        context, if there is one and it has this `SpikeAndSlab`.
-    prior_inclusion : float, array_like or xarray.DataArray, optional
-        Prior probability, strictly between 0 and 1, in place of that of the model: one number or
-        one per edge.
+    model, prior_inclusion
+        As in `summarize_edges`.
     group : str
         Group of `idata` to read.
 
@@ -110,13 +109,56 @@ def edge_inclusion(
 
     Examples
     --------
-    >>> table = pymc_mrf.edge_inclusion(idata, "weight", model=model)
+    >>> table = pymc_mrf.analysis.edge_inclusion(idata, "weight", model=model)
     >>> table.bayes_factor
     """
     values = edge_draws(idata, var_name, group, model)
     if prior_inclusion is None:
         prior_inclusion = model_inclusion(model, values)
     return inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
+
+
+def edge_evidence(
+    idata: xr.DataTree,
+    var_name: str,
+    *,
+    bounds: Any = BOUNDS,
+    model: Any = None,
+    prior_inclusion: Any = None,
+    group: str = "posterior",
+) -> xr.DataArray:
+    """Say of every edge whether the data speak for it, against it, or leave it undecided.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As in `edge_inclusion`; also if the prior probability is not known, or `bounds` are not two increasing
+        positive numbers about 1.
+    """
+    low, high = checked_bounds(bounds)
+    found = edge_inclusion(idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group)
+    if "bayes_factor" not in found:
+        raise ValueError(
+            f"the prior probability of {var_name} is not known, without which there is no Bayes factor: give "
+            "model, or prior_inclusion"
+        )
+    return evidence_classes(found, low, high)
+
+
+def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
+    """Tell the class of each edge from its ``bayes_factor`` or, if that is unknown, what draws vouch for."""
+    vouched = found["bayes_factor_bound"].fillna(found["bayes_factor"])
+    classes = xr.where(vouched > high, "for", xr.where(vouched < low, "against", "undecided"))
+    return classes.rename("evidence")
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Check bounds of Bayes factors, (low, high)."""
+    pair = sequence(bounds, "bounds", "two Bayes factors")
+    if len(pair) != 2:
+        raise ValueError(f"bounds must be two Bayes factors, such as (1 / 10, 10), not {bounds!r}")
+    low, high = number(pair[0], "bounds[0]", 0.0, 1.0), number(pair[1], "bounds[1]", 1.0)
+    return low, high
 
 
 def presence_statistic(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray | None:
@@ -259,25 +301,9 @@ def median_graph(
     return result
 
 
-def edge_density(idata: xr.DataTree, var_name: str, *, group: str = "posterior") -> xr.DataArray:
-    """Share of the candidate edges that exist, in every draw.
-
-    Parameters
-    ----------
-    idata, var_name, group
-        As in `edge_inclusion`.
-
-    Returns
-    -------
-    xarray.DataArray
-        In [0, 1], with dims ("chain", "draw").
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `edge_inclusion`.
-    """
-    values = edge_draws(idata, var_name, group)
+def edge_density(idata: xr.DataTree, var_name: str) -> xr.DataArray:
+    """Share of the candidate edges that exist, in every draw (chain, draw)."""
+    values = edge_draws(idata, var_name, "posterior")
     dim = str(values.dims[-1])
     nothing = xr.zeros_like(values.isel({dim: 0}, drop=True), dtype=np.int64)
     present = sum(((part != 0.0).sum(dim) for _, part in in_parts(values)), start=nothing)
@@ -293,7 +319,7 @@ def edge_values(
         raise ValueError(
             f"{var_name} has {values.shape[-1]} entries but the graph has {graph.n_edges} edges; pass "
             "the graph of the field that it was sampled for, and the strengths of tables "
-            "(pymc_mrf.edge_strength) in place of their parameters"
+            "(pymc_mrf.analysis.edge_strength) in place of their parameters"
         )
     refuse_blocks(values)
     check_edge_labels(values, graph, var_name)

@@ -1,6 +1,5 @@
 """What a posterior says of whole structures: which edges, how many, and which clusterings of nodes."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,79 +7,16 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import edge_draws, errors_of_means, sampled_vector
 from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
-from pymc_mrf.analysis.edges import edge_inclusion
 from pymc_mrf.analysis.groups import rank_labels
 from pymc_mrf.analysis.prior_inclusion import N_DRAWS, SEED, spike_and_slab
-from pymc_mrf.checks import number, sequence, warn_user, whole_number
+from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.kernels.groups.partitions import first_appearance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BOUNDS = (0.1, 10.0)  # of Bayes factors, beyond which evidence is called strong (Jeffreys, 1961)
-CLASSES = ("for", "undecided", "against")
 MAX_UNMATCHED = 0.5  # share of the draws in structures of one chain alone, beyond which tables warn
 N_PARAMETERS = 1000  # draws of random parameters of a prior
-
-
-def edge_evidence(
-    idata: xr.DataTree,
-    var_name: str,
-    *,
-    bounds: Sequence[float] = BOUNDS,
-    model: Any = None,
-    prior_inclusion: Any = None,
-    group: str = "posterior",
-) -> xr.DataArray:
-    """Say of every edge whether the data speak for it, against it, or leave it undecided.
-
-    Parameters
-    ----------
-    idata, var_name, model, prior_inclusion, group
-        As in `edge_inclusion`.
-    bounds : (float, float)
-        Bayes factors: an edge has evidence for it above the second, against it below the first.
-
-    Returns
-    -------
-    xarray.DataArray
-        "for", "undecided" or "against" for each edge. Where the Bayes factor is not known, an edge is decided
-        only if what the draws vouch for, ``bayes_factor_bound`` of `edge_inclusion`, is beyond the bound.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `edge_inclusion`; also if the prior probability is not known, or `bounds` are not two increasing
-        positive numbers about 1.
-
-    References
-    ----------
-    Huth et al. (2024).
-    """
-    low, high = checked_bounds(bounds)
-    found = edge_inclusion(idata, var_name, model=model, prior_inclusion=prior_inclusion, group=group)
-    if "bayes_factor" not in found:
-        raise ValueError(
-            f"the prior probability of {var_name} is not known, without which there is no Bayes factor: give "
-            "model, or prior_inclusion"
-        )
-    return evidence_classes(found, low, high)
-
-
-def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
-    """Tell the class of each edge from its ``bayes_factor`` or, if that is unknown, what draws vouch for."""
-    vouched = found["bayes_factor_bound"].fillna(found["bayes_factor"])
-    classes = xr.where(vouched > high, "for", xr.where(vouched < low, "against", "undecided"))
-    return classes.rename("evidence")
-
-
-def checked_bounds(bounds: Any) -> tuple[float, float]:
-    """Check bounds of Bayes factors, (low, high)."""
-    pair = sequence(bounds, "bounds", "two Bayes factors")
-    if len(pair) != 2:
-        raise ValueError(f"bounds must be two Bayes factors, such as (1 / 10, 10), not {bounds!r}")
-    low, high = number(pair[0], "bounds[0]", 0.0, 1.0), number(pair[1], "bounds[1]", 1.0)
-    return low, high
 
 
 def structure_probabilities(

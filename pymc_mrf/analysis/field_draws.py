@@ -16,7 +16,7 @@ from pymc_mrf.analysis.predictive_checks import field_rows
 from pymc_mrf.checks import whole_number
 from pymc_mrf.fields.mixed import features_of_rows
 from pymc_mrf.fields.table_columns import as_table, check_row_labels
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 
 
 class Prediction(NamedTuple):
@@ -75,8 +75,8 @@ class FieldDraws:
         group: str,
         covariates: Any,
     ) -> None:
+        from pymc_mrf.distributions.field_record import record_of
         from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
-        from pymc_mrf.distributions.table_record import record_of
 
         whole_number(max_draws, "max_draws", 1)
         self.op, self._idata, self._name = node.op, idata, var_name
@@ -106,7 +106,7 @@ class FieldDraws:
         self.draws = chain([first], values)
         self.shape = sample["chain"].size, sample["draw"].size
         self.record = record_of(model, var_name)
-        nodes = node_labels(self.op.graph)
+        nodes = node_names(self.op.graph)
         self.coords = {
             **sample,
             **state_coords(self.record),
@@ -120,7 +120,7 @@ class FieldDraws:
 
     def rows(self, data: Any) -> PredictedRows:
         """Rows to predict, read as the table of the model was; by default those of the model."""
-        from pymc_mrf.distributions.table_record import record_of_states
+        from pymc_mrf.distributions.field_record import record_of_states
 
         record, labels = self.record, None
         if data is None:

@@ -2,7 +2,7 @@
 
 import textwrap
 
-from pymc_mrf.distributions.findings import AGAINST, FOR, NOTE, Finding
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, NOTE, Finding
 
 HEADINGS = {
     AGAINST: "Against trusting this run",

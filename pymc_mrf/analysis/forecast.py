@@ -15,7 +15,7 @@ from pymc_mrf.analysis._posterior import (
     values_at_draws,
 )
 from pymc_mrf.checks import random_generator, whole_number
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.kernels.simulation import series as kernels
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def forecast(
 
     >>> (pymc_mrf.forecast(idata, model, 7) == "often").mean(("chain", "draw"))
     """
-    from pymc_mrf.distributions.table_record import record_of
+    from pymc_mrf.distributions.field_record import record_of
 
     check_tree(idata, "idata")
     check_model(model)
@@ -108,7 +108,7 @@ def forecast(
         **{dim: checked_group(idata, group)[dim] for dim in SAMPLE_DIMS},
         "series": [", ".join(map(str, v)) if isinstance(v, tuple) else v for v in places],
         "ahead": np.arange(1, n_rows + 1),
-        "node": node_labels(op.graph),
+        "node": node_names(op.graph),
     }
     shape = chains, draws, n_series, n_rows, op.n_variables
     dims = (*SAMPLE_DIMS, "series", "ahead", "node")

@@ -39,7 +39,6 @@ def summarize_differences(
     prior_inclusion: Any = None,
     sort: str = "inclusion",
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Table of the edges: the probability that groups differ on each, anywhere among them, and by how much.
@@ -64,7 +63,7 @@ def summarize_differences(
         of the groups, and they may differ by `SpikeAndSlab` only.
     prior_inclusion : float or array_like, optional
         Prior probability that groups differ on an edge, in place of that of the model.
-    sort, ci_prob, ci_kind, group
+    sort, ci_prob, group
         As in `summarize_edges`.
 
     Returns
@@ -113,7 +112,6 @@ def summarize_differences(
         prior_inclusion=prior_inclusion,
         sort=sort,
         ci_prob=ci_prob,
-        ci_kind=ci_kind,
     )
     place = table.columns.get_loc("mean")
     for k, (column, of_group) in enumerate(zip(groups.columns, groups.strengths(values), strict=True)):
@@ -131,14 +129,13 @@ def compare_networks(
     model: "pm.Model | None" = None,
     prior_equal: float | None = None,
     ci_prob: float | None = None,
-    ci_kind: str | None = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Compare the networks of groups, two at a time: whether they are equal, and their global strength.
 
     Parameters
     ----------
-    idata, var_names, graph, n_states, between, model, ci_prob, ci_kind, group
+    idata, var_names, graph, n_states, between, model, ci_prob, group
         As in `summarize_differences`.
     prior_equal : float, optional
         Prior probability that two networks are equal, in place of that of the model. It says nothing of
@@ -206,7 +203,7 @@ def compare_networks(
             continue
         less = (strength[chosen[0]] - strength[chosen[1]]).where(differs > 0.0, 0.0)
         less = less.rename("strength_difference")
-        summary = statistics_of(less, ci_prob, ci_kind)
+        summary = statistics_of(less, ci_prob)
         found |= summary.rename(columns={"mean": "strength_difference"}).iloc[0].to_dict()
         found["mcse_mean"] = float(az.mcse(less))
         found["stronger"] = float((less > 0.0).mean())

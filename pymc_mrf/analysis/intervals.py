@@ -37,10 +37,8 @@ def summarise[Draws: (xr.DataArray, xr.Dataset)](draws: Draws, ci_prob: float) -
     return xr.concat([mean, ends.assign_coords(quantity=["low", "high"])], "quantity")
 
 
-def statistics_of(values: xr.DataArray, ci_prob: float | None, ci_kind: str | None) -> "pd.DataFrame":
+def statistics_of(values: xr.DataArray, ci_prob: float | None) -> "pd.DataFrame":
     """Statistics of `arviz.summary`, not rounded, a row for each entry of a variable."""
     import arviz as az
 
-    return az.summary(
-        values.to_dataset(), kind="stats", ci_prob=ci_prob, ci_kind=ci_kind, round_to="none"
-    )
+    return az.summary(values.to_dataset(), kind="stats", ci_prob=ci_prob, round_to="none")

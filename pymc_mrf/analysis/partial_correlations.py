@@ -131,7 +131,7 @@ def _between_measurements(
     if not len(inside):
         raise ValueError(
             "no edge of the graph is between two measurements, which alone have partial correlations: "
-            "pymc_mrf.edge_strength tells of the others"
+            "pymc_mrf.analysis.edge_strength tells of the others"
         )
     part = PairwiseGraph(
         [graph.nodes[i] for i in kinds.measurements],

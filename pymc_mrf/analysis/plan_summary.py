@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis.evidence import evidence_classes
+from pymc_mrf.analysis.edges import evidence_classes
 from pymc_mrf.checks import number
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def summarize_plan(study: xr.Dataset, *, bayes_factor: float = 10.0) -> "pd.Data
         As returned by `plan_study`.
     bayes_factor : float
         Above 1: evidence for an edge is a factor above this, evidence against one a factor below its
-        inverse, as of `edge_evidence`: of an edge that is present, or absent, in every draw of a fit, what
+        inverse, as of `summarize_edges`: of an edge that is present, or absent, in every draw of a fit, what
         the draws vouch for.
 
     Returns

@@ -6,12 +6,14 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS
-from pymc_mrf.analysis.cell_scores import explained_variance, measurement_scores, state_scores
 from pymc_mrf.analysis.cells import predicted_cells
 from pymc_mrf.analysis.field_draws import field_draws
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SHARES = ("accuracy", "explained_accuracy", "explained_log_score", "explained_variance")
+"""What `predict_nodes` tells of each node in every draw."""
 
 
 def predict_nodes(
@@ -23,8 +25,8 @@ def predict_nodes(
     model: Any = None,
     max_draws: int = 500,
     group: str = "posterior",
-) -> xr.DataArray | xr.Dataset:
-    """Predict every cell from the other cells of its row: probabilities of states, or mean and deviation.
+) -> xr.Dataset:
+    """Predict every cell from the other cells of its row, and tell in every draw how well that works.
 
     Predictions are means over posterior draws of p(x_i | other known cells of the row), exact for each draw:
     further missing cells are summed, or integrated, out. Of a `GaussianMRF` each is a normal density, and a
@@ -54,15 +56,29 @@ def predict_nodes(
 
     Returns
     -------
-    xarray.DataArray
-        With dims ("obs", "node", "state"): the labels of the rows, such as the index of a DataFrame, or their
-        numbers, and states as the table writes them; where nodes differ in that, they
-        are numbers, and the coordinate ``label`` ("node", "state") has the texts. A state that a node does
-        not have has probability 0.
     xarray.Dataset
-        Of a `GaussianMRF`: ``mean`` and ``sd`` of the mixture, with dims ("obs", "node"), in the units of the
-        data. Of a `MixedMRF` these, with dims ("obs", "measurement"), and ``probability``, with dims ("obs",
-        "answer", "state"), of complete rows.
+        The predictions:
+
+        - ``probability``, of fields with states, with dims ("obs", "node", "state"): the labels of the rows,
+          such as the index of a DataFrame, or their numbers, and states as the table writes them; where nodes
+          differ in that, they are numbers, and the coordinate ``label`` ("node", "state") has the texts. A
+          state that a node does not have has probability 0.
+        - ``mean`` and ``sd`` of the mixture, of a `GaussianMRF`, with dims ("obs", "node"), in the units of
+          the data.
+
+        How well each node is predicted from all others (Haslbeck & Waldorp, 2018), with dims ("chain",
+        "draw", "node"), of the cells that are not missing:
+
+        - ``accuracy``: share of cells whose most probable state, given the others, is the right one.
+        - ``explained_accuracy``: (accuracy - A) / (1 - A), A the share of the commonest state. NaN if all
+          cells are in one state.
+        - ``explained_log_score``: 1 - L / L_0, L the mean of -log p of the right state, L_0 the same under
+          the shares of the states in the data. Below 0 where the others mislead, NaN if all cells are in
+          one state.
+        - ``explained_variance``, of a `GaussianMRF` instead: 1 - R / R_0, R the sum of the squared distances
+          of the cells from their means given the others, R_0 that from their mean in the data.
+
+        Of complete rows of a `MixedMRF` all of these, along "answer" and "measurement" in place of "node".
 
     Raises
     ------
@@ -74,135 +90,74 @@ def predict_nodes(
 
     See Also
     --------
-    score_predictions : How good such probabilities are.
-    predictability : The same for each draw.
+    score_predictions : How good predictions are, averaged over the draws, also of rows that were held out.
+    plot_calibration : Whether probabilities are right.
 
     Examples
     --------
-    >>> p = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
-    >>> pymc_mrf.score_predictions(p, x_test)
+    >>> found = pymc_mrf.predict_nodes(idata, "x", data=x_test, model=model)
+    >>> pymc_mrf.score_predictions(found, x_test)
+    >>> arviz.summary(found[["explained_accuracy"]], kind="stats")
     """
     import pandas as pd
 
     field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
     total = first = second = np.zeros(())
+    by_draw: dict[str, list] = {}
     for cells in field.predictions(rows):
         total = total + cells.probability
         first = first + cells.mean
         second = second + cells.variance + cells.mean**2
+        shares = explained_states(cells.probability, rows.states)
+        shares["explained_variance"] = explained_variance(cells.mean, rows.measured)
+        for name, of_nodes in shares.items():
+            by_draw.setdefault(name, []).append(of_nodes)
     n = field.shape[0] * field.shape[1]
     mean = first / n
+    dim_of = {name: "measurement" if name == "explained_variance" else "answer" for name in SHARES}
     found = xr.Dataset(
         {
             "probability": (("obs", "answer", "state"), total / n),
             "mean": (("obs", "measurement"), mean),
             "sd": (("obs", "measurement"), np.sqrt(second / n - mean**2)),
+            **{
+                name: ((*SAMPLE_DIMS, dim), np.reshape(by_draw[name], (*field.shape, -1)))
+                for name, dim in dim_of.items()
+            },
         },
-        coords={
-            "obs": pd.Index(rows.labels, tupleize_cols=False),
-            **{key: labels for key, labels in field.coords.items() if key not in SAMPLE_DIMS},
-        },
+        coords={"obs": pd.Index(rows.labels, tupleize_cols=False), **field.coords},
     )
-    found = _along_nodes(found, field.only)
-    if field.only == "answer":
-        return found["probability"].rename(f"{var_name}_probability")
-    return found
-
-
-def _along_nodes(found: xr.Dataset, only: str | None) -> xr.Dataset:
-    """Results of the only kind of nodes that a field has, along "node"; of all kinds if there are several."""
-    if only is None:
+    if field.only is None:
         return found
-    return found[[name for name, values in found.items() if only in values.dims]].rename({only: "node"})
+    kept = [name for name, values in found.items() if field.only in values.dims]
+    return found[kept].rename({field.only: "node"})
 
 
-def predictability(
-    idata: xr.DataTree,
-    var_name: str,
-    *,
-    data: Any = None,
-    covariates: Any = None,
-    model: Any = None,
-    max_draws: int = 500,
-    group: str = "posterior",
-) -> xr.Dataset:
-    """Measure, in every draw, how well each node is predicted from all others (Haslbeck & Waldorp, 2018).
-
-    Parameters
-    ----------
-    idata, var_name, data, covariates, model, max_draws, group
-        As in `predict_nodes`.
-
-    Returns
-    -------
-    xarray.Dataset
-        With dims ("chain", "draw", "node"), of the cells that are not missing:
-
-        - ``accuracy``: share of cells whose most probable state, given the others, is the right one.
-        - ``explained_accuracy``: (accuracy - A) / (1 - A), A the share of the commonest state. NaN if all
-          cells are in one state.
-        - ``explained_log_score``: 1 - L / L_0, L the mean of -log p of the right state, L_0 the same under
-          the shares of the states in the data. Below 0 where the others mislead, NaN if all cells are in
-          one state.
-
-        Of a `GaussianMRF` instead ``explained_variance``: 1 - R / R_0, R the sum of the squared distances of
-        the cells from their means given the others, R_0 that from their mean in the data. Of a `MixedMRF` the
-        former along "answer" and the latter along "measurement", of complete rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `predict_nodes`.
-
-    Examples
-    --------
-    >>> arviz.summary(pymc_mrf.predictability(idata, "x", model=model), kind="stats")
-    """
-    field = field_draws(idata, var_name, model, max_draws, group, covariates)
-    rows = field.rows(data)
-    dim_of: dict[str, str] = {}
-    if rows.states.shape[1]:
-        names = "accuracy", "explained_accuracy", "explained_log_score"
-        dim_of |= dict.fromkeys(names, "answer")
-    if rows.measured.shape[1]:
-        dim_of["explained_variance"] = "measurement"
-    found: dict[str, list] = {name: [] for name in dim_of}
-    for cells in field.predictions(rows):
-        scores = state_scores(cells.probability, rows.states) if rows.states.shape[1] else {}
-        scores["explained_variance"] = explained_variance(cells.mean, rows.measured)
-        for name, of_draws in found.items():
-            of_draws.append(scores[name])
-    values = {
-        name: ((*SAMPLE_DIMS, dim_of[name]), np.reshape(of_draws, (*field.shape, -1)))
-        for name, of_draws in found.items()
-    }
-    coords = {key: labels for key, labels in field.coords.items() if key not in ("state", "label")}
-    return _along_nodes(xr.Dataset(values, coords=coords), field.only)
-
-
-def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "pd.DataFrame":
+def score_predictions(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
     """Score predictions: a row for each node.
 
     Parameters
     ----------
-    probabilities : xarray.DataArray or xarray.Dataset
-        As of `predict_nodes`, dims ("obs", "node", "state"), or ``mean`` and ``sd`` of measurements.
+    predicted : xarray.Dataset
+        As of `predict_nodes`: ``probability``, with dims ("obs", "node", "state"), or ``mean`` and ``sd`` of
+        measurements, or both of a `MixedMRF`.
     data : (n, d) array_like or table
-        What was predicted, as it was given to `predict_nodes`; missing cells do not count. Of a `MixedMRF` a
-        table.
+        What was predicted, as it was given to `predict_nodes`, or the same rows with cells that it did not
+        know; missing cells do not count. Of a `MixedMRF` a table.
 
     Returns
     -------
     pandas.DataFrame
         With the columns ``n``, the number of cells; ``accuracy``, ``explained_accuracy`` and
-        ``explained_log_score`` as of `predictability`; ``log_score``, the mean of log p of the right state;
-        ``brier``, the mean of the squared distance of the probabilities from it (Brier, 1950), summed over
-        states; and with two states ``auc``, the probability that a cell in the higher state has more of it
-        than one in the lower. The higher the better, but for ``brier``.
+        ``explained_log_score`` as of `predict_nodes`, but of these probabilities, averaged over the draws;
+        ``log_score``, the mean of log p of the right state; ``brier``, the mean of the squared distance of
+        the probabilities from it (Brier, 1950), summed over states; and with two states ``auc``, the
+        probability that a cell in the higher state has more of it than one in the lower. The higher the
+        better, but for ``brier``.
 
         Of measurements ``n``; ``rmse``, the root of the mean squared distance from ``mean``, in the units of
-        the data; ``explained_variance`` as of `predictability`; and ``log_score``, the mean log density of
+        the data; ``explained_variance`` as of `predict_nodes`; and ``log_score``, the mean log density of
         the cells under normal densities with these means and deviations.
 
     Raises
@@ -212,17 +167,103 @@ def score_predictions(probabilities: xr.DataArray | xr.Dataset, data: Any) -> "p
     """
     import pandas as pd
 
-    rows = predicted_cells(probabilities, data)
+    rows = predicted_cells(predicted, data)
     parts: list[tuple[xr.DataArray, dict]] = []
     if rows.states.shape[1]:
-        p = probabilities["probability"] if isinstance(probabilities, xr.Dataset) else probabilities
-        parts.append((p[p.dims[1]], state_scores(np.asarray(p), rows.states)))
-    if isinstance(probabilities, xr.Dataset) and rows.measured.shape[1]:
-        mean = probabilities["mean"]
-        parts.append((mean[mean.dims[1]], measurement_scores(probabilities, rows.measured)))
+        p = predicted["probability"]
+        parts.append((p[p.dims[1]], state_scores(p.values, rows.states)))
+    if rows.measured.shape[1]:
+        mean = predicted["mean"]
+        parts.append((mean[mean.dims[1]], measurement_scores(predicted, rows.measured)))
     return pd.concat(
         [
             pd.DataFrame(scores, index=pd.Index(nodes.values.tolist(), name="node"))
             for nodes, scores in parts
         ]
     )
+
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+def explained_states(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Accuracy, and what is explained (d,), of probabilities (n, d, K) of cells (n, d); -1 does not count."""
+    if not x.shape[1]:
+        return {name: np.zeros(0) for name in ("accuracy", "explained_accuracy", "explained_log_score")}
+    n, right = _right_states(p, x)
+    known = x >= 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = right.sum(axis=0) / n[:, None]
+        of_shares = np.where(shares > 0.0, shares * np.log(np.where(shares > 0.0, shares, 1.0)), 0.0)
+        accuracy = ((p.argmax(axis=2) == x) & known).sum(axis=0) / n
+        common = shares.max(axis=1)
+        explained = 1.0 - _log_score(p, right, known) / of_shares.sum(axis=1)
+        return {
+            "accuracy": accuracy,
+            "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
+            "explained_log_score": np.where(common < 1.0, explained, np.nan),
+        }
+
+
+def _right_states(p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Count the known cells (d,), and mark the state (n, d, K) that each is in by 1."""
+    known = x >= 0
+    return known.sum(axis=0), np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)
+
+
+def _log_score(p: np.ndarray, right: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Mean log probability (d,) of the right states."""
+    of_right = np.where(known, (p * right).sum(axis=2), 1.0)
+    return np.log(of_right).sum(axis=0) / known.sum(axis=0)
+
+
+def state_scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores (d,) of probabilities (n, d, K) of cells (n, d), as `score_predictions` returns them."""
+    n, right = _right_states(p, x)
+    known, explained = x >= 0, explained_states(p, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = {
+            "n": n,
+            "accuracy": explained["accuracy"],
+            "explained_accuracy": explained["explained_accuracy"],
+            "log_score": _log_score(p, right, known),
+            "explained_log_score": explained["explained_log_score"],
+            "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
+        }
+    if p.shape[2] == 2:
+        scores["auc"] = np.array(
+            [_auc(p[known[:, i], i, 1], x[known[:, i], i]) for i in range(x.shape[1])]
+        )
+    return scores
+
+
+def _auc(p: np.ndarray, x: np.ndarray) -> float:
+    """Probability that a cell in state 1 has a higher `p` than one in state 0; ties count one half."""
+    from scipy.stats import rankdata
+
+    n_high = int(x.sum())
+    n_low = len(x) - n_high
+    if not n_high or not n_low:
+        return np.nan
+    return (rankdata(p)[x == 1].sum() - 0.5 * n_high * (n_high + 1)) / (n_high * n_low)
+
+
+def measurement_scores(predicted: xr.Dataset, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores (c,) of means and standard deviations of cells (n, c), as `score_predictions` returns them."""
+    mean, sd = predicted["mean"].values, predicted["sd"].values
+    z = (x - mean) / sd
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n = (~np.isnan(x)).sum(axis=0)
+        return {
+            "n": n,
+            "rmse": np.sqrt(np.nansum((x - mean) ** 2, axis=0) / n),
+            "explained_variance": explained_variance(mean, x),
+            "log_score": -np.nansum(0.5 * z**2 + np.log(sd) + 0.5 * LOG_2PI + 0.0 * x, axis=0) / n,
+        }
+
+
+def explained_variance(mean: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Share (d,) of the variance of the cells of `x` (n, d) about their means that `mean` (n, d) explains."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        of_mean = np.nansum(x, axis=0) / (~np.isnan(x)).sum(axis=0)
+        return 1.0 - np.nansum((x - mean) ** 2, axis=0) / np.nansum((x - of_mean) ** 2, axis=0)

@@ -1,55 +1,151 @@
-"""What posterior predictive checks compare: agreement along edges, states of rows, runs of a series."""
+"""Posterior predictive checks: agreement or correlation along edges, states of rows, runs of a series."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, group_variable
+from pymc_mrf.analysis._posterior import SAMPLE_DIMS, by_draw, check_sampled, group_variable
+from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.known_edges import known_field
-from pymc_mrf.checks import check_labels, warn_user
+from pymc_mrf.checks import check_labels, check_option, warn_user
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import MAX_STATES
-from pymc_mrf.graph.coordinates import coords, node_labels
+from pymc_mrf.graph.coordinates import coords, node_names
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pymc_mrf.distributions.kinetic_rv import KineticRV
+
+
+PREDICTIVE = "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
+
+
+def predictive_check(
+    idata: xr.DataTree,
+    var_name: str,
+    kind: str = "edges",
+    *,
+    graph: Any = None,
+    model: Any = None,
+    kinds: ColumnKinds | None = None,
+    state: Any = None,
+    ci_prob: float | None = None,
+    group: str = "posterior_predictive",
+) -> "pd.DataFrame":
+    """Compare the data with rows that the draws predict: along every edge, or in the runs of every node.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Results of `pymc.sample` with the group of `pymc.sample_posterior_predictive`.
+    var_name : str
+        An observed field of the model.
+    kind : {"edges", "runs"}
+        "edges": of states the share of rows in which the ends of an edge agree; the source of an arrow is in
+        an earlier row, so that its share is the *lagged agreement* of two nodes. Of fields with measurements
+        the correlation of the ends, for which ordinal answers, and those of two states, count by the numbers
+        of their states; edges of answers without an order are left out. Rows in which an end is missing do
+        not count.
+
+        "runs", of a field in time: stretches of rows of one series in which a node keeps one state. A missing
+        cell ends them.
+    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
+        The graph of the field, or any other over its nodes: pairs that the model leaves out can be checked
+        too. By default it and `kinds` are those of the model's field; lags have to be.
+    model : pymc.Model, optional
+        Of a field in time, which tells which row follows which; needed where there are arrows, or no `graph`.
+    kinds : ColumnKinds, optional
+        Of a `MixedMRF` with measurements, what each node is.
+    state : int or str, optional
+        Count the runs of this state alone, such as 1 of a binary field, as the table of the field writes it.
+    ci_prob : float, optional
+        Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
+    group : {"posterior_predictive", "prior_predictive"}
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``observed``; ``mean``, ``low`` and ``high`` of the predictive draws, the ends of the interval; and
+        ``missed``, whether the observed number is outside. A row for each edge, NaN for one whose ends are
+        never known together; or for each node and the ``number`` of its runs, their ``mean_length`` and the
+        ``longest`` in rows, 0 where there is no run.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a group or variable is missing, is no field of the graph's nodes, has no such state, or is not in
+        time where that is needed, or `kinds` are those of other columns.
+
+    Warns
+    -----
+    UserWarning
+        If there are no `kinds`, and nodes with a few whole numbers from 0 are beside measurements.
+
+    See Also
+    --------
+    plot_ppc_edges, plot_ppc_runs : The pictures.
+
+    Examples
+    --------
+    >>> pymc_mrf.analysis.predictive_check(idata, "x", model=model)
+    >>> pymc_mrf.analysis.predictive_check(idata, "x", "runs", model=model, state=1).loc["longest"]
+    """
+    import pandas as pd
+
+    check_option(kind, "kind", ("edges", "runs"))
+    ci_prob = interval_probability(ci_prob)
+    if kind == "runs":
+        compare: Any = partial(run_lengths, model=model, state=state)
+    else:
+        graph, kinds = known_field("predictive_check", model, var_name, graph, kinds)
+        is_measured = has_measurements(idata, var_name, group)
+        compare = partial(edge_statistic(is_measured, model, kinds), graph=graph)
+    predicted = compare(idata, var_name, group=group)
+    observed = compare(idata, var_name, group="observed_data")
+    several = isinstance(predicted, xr.Dataset)
+    parts = dict(predicted.items()) if several else {kind: predicted}
+    tables = {}
+    for name, of_draws in parts.items():
+        check_sampled(of_draws, f"{var_name} of the {group} group", PREDICTIVE)
+        summary = summarise(of_draws, ci_prob)
+        columns = {end: summary.sel(quantity=end, drop=True) for end in ("mean", "low", "high")}
+        table = xr.Dataset(
+            {"observed": observed[name] if several else observed, **columns}
+        ).to_dataframe()
+        table["missed"] = (table["observed"] < table["low"]) | (table["observed"] > table["high"])
+        tables[name] = table
+    return pd.concat(tables, names=["quantity"]) if several else tables[kind]
+
+
+def has_measurements(idata: xr.DataTree, var_name: str, group: str) -> bool:
+    """Whether a field has measurements, by what was observed and drawn."""
+    return (
+        not are_states(group_variable(idata, var_name, group))
+        and group_variable(idata, var_name, "observed_data").dtype.kind == "f"
+    )
+
+
+def edge_statistic(is_measured: bool, model: Any, kinds: ColumnKinds | None) -> Any:
+    """Return the function of rows that `predictive_check` compares along edges."""
+    if is_measured:
+        return partial(edge_correlation, kinds=kinds)
+    return partial(edge_agreement, model=model)
 
 
 def edge_agreement(
     idata: xr.DataTree,
     var_name: str,
     *,
-    graph: Any = None,
+    graph: Any,
     model: Any = None,
     group: str = "posterior_predictive",
 ) -> xr.DataArray:
-    """Share of the rows of a field in which the two ends of an edge have the same state.
-
-    Rows in which an end is missing do not count. The source of an arrow is in an earlier row, so that its
-    share is the *lagged agreement* of two nodes.
-
-    Parameters
-    ----------
-    idata : xarray.DataTree
-        Results of `pymc.sample`, extended by those of `pymc.sample_posterior_predictive` for the default
-        `group`.
-    var_name : str
-        An observed field of the model.
-    graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
-        The graph of the field, or any other over its nodes; its lags are those of the field. By default that
-        of the model's field.
-    model : pymc.Model, optional
-        Of a field in time, which tells which row follows which; needed where there are arrows, or no `graph`.
-    group : {"posterior_predictive", "prior_predictive", "observed_data", ...}
-
-    Returns
-    -------
-    xarray.DataArray
-        With the dimensions ("chain", "draw", "edge"), or ("edge",) for observed data. NaN for an edge whose
-        ends are missing, one or both, in every row.
+    """Share ("chain", "draw", "edge"), or ("edge",) of data, of the rows whose two ends have the same state.
 
     Raises
     ------
@@ -57,7 +153,6 @@ def edge_agreement(
         If the group or variable is missing, is no field of the graph's nodes, or holds no integer states; if
         there are arrows, and no model that has a field in time with their lags.
     """
-    graph, _ = known_field("edge_agreement", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     values = _rows_of(graph, idata, var_name, group)
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
@@ -81,37 +176,9 @@ def edge_correlation(
     kinds: ColumnKinds | None = None,
     group: str = "posterior_predictive",
 ) -> xr.DataArray:
-    """Correlation over rows of the two ends of an edge, for fields of measurements.
+    """Correlation ("chain", "draw", "edge"), or ("edge",) of data, over rows of the two ends of an edge.
 
-    Rows in which an end is missing do not count. Of a mixed field ordinal answers, and those of two states,
-    count by the numbers of their states.
-
-    Parameters
-    ----------
-    idata, var_name, group
-        As of `edge_agreement`.
-    graph : networkx.Graph or PairwiseGraph
-        The graph of the field, or any other over its nodes.
-    kinds : ColumnKinds, optional
-        Of a `MixedMRF`, what each node is: edges of answers without an order are then left out, as the
-        numbers of their states say nothing.
-
-    Returns
-    -------
-    xarray.DataArray
-        With the dimensions ("chain", "draw", "edge"), or ("edge",) for observed data. NaN for an edge whose
-        ends have fewer than two rows in common, or one value.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the group or variable is missing, or is no field of the graph's nodes, or these are not the columns
-        of `kinds`.
-
-    Warns
-    -----
-    UserWarning
-        If there are no `kinds`, and nodes with a few whole numbers from 0 are beside measurements.
+    NaN for an edge whose ends have fewer than two rows in common, or one value.
     """
     graph = as_graph(graph)
     values = _rows_of(graph, idata, var_name, group, of_states=False)
@@ -212,33 +279,9 @@ def run_lengths(
 ) -> xr.Dataset:
     """Count the runs of every node of a field in time, and tell their mean and their largest length.
 
-    A run is a stretch of rows of one series in which a node keeps one state. A missing cell ends it.
-
-    Parameters
-    ----------
-    idata, var_name, group
-        As of `edge_agreement`.
-    model : pymc.Model
-        With the `KineticMRF`, which tells which row follows which.
-    state : int or str, optional
-        Count the runs of this state alone, such as 1 of a binary field, as the table of the field writes it.
-
-    Returns
-    -------
-    xarray.Dataset
-        "number", "mean_length" and "longest", with the dimensions ("chain", "draw", "node"), or ("node",) for
-        observed data; lengths are numbers of rows, and 0 where there is no run.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the group or variable is missing, is no field in time of the model, or has no such state.
-
-    See Also
-    --------
-    plot_ppc_runs : The picture.
+    "number", "mean_length" and "longest", each ("chain", "draw", "node"), or ("node",) of data.
     """
-    from pymc_mrf.distributions.table_record import labels_of_states
+    from pymc_mrf.distributions.field_record import labels_of_states
 
     values = field_rows(idata, var_name, group)
     op = _field_in_time(model, var_name, values.sizes["obs"])
@@ -259,7 +302,7 @@ def run_lengths(
     names = ("number", "mean_length", "longest")
     return xr.Dataset(
         {
-            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_labels(op.graph))
+            name: by_draw(values, column.reshape(x.shape[:-1]), name, node=node_names(op.graph))
             for name, column in zip(names, found, strict=True)
         }
     )
@@ -281,13 +324,13 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool
     Raises
     ------
     TypeError, ValueError
-        As `edge_agreement`.
+        As `predictive_check`.
     """
     values = group_variable(idata, var_name, group)
     if of_states and not are_states(values):
         raise TypeError(
             f"{var_name} of the {group} group is {values.dtype}; the states of a field are integers: compare "
-            "measurements by pymc_mrf.analysis.edge_correlation, arviz_plots.plot_ppc_dist or plot_ppc_tstat"
+            "measurements by pymc_mrf.analysis.predictive_check, arviz_plots.plot_ppc_dist or plot_ppc_tstat"
         )
     sample_dims = [dim for dim in SAMPLE_DIMS if dim in values.dims]
     values = values.transpose(*sample_dims, ...)

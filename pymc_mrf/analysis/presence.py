@@ -75,10 +75,10 @@ class Told(NamedTuple):
         return np.where(self.is_known, self.error / -np.expm1(self.log_smaller), np.nan)
 
 
-def told_presence(told: xr.DataArray | None, values: xr.DataArray, present: np.ndarray) -> Told | None:
+def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np.ndarray) -> Told | None:
     """Read the statistic `told` of `sample_stats` that belongs to draws (chain, draw, r) of edges.
 
-    `present` (r,): in how many of them each edge is.
+    `n_present` (r,): in how many of them each edge is.
 
     None if there is none, chains or draws are others, or too few draws are left to tell of every edge.
     """
@@ -89,15 +89,18 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, present: np.n
     batches = read_batches(told.transpose("chain", "draw", ...).values, values.shape[-1])
     if batches is None:
         return None
-    logs = np.stack(batches)
-    _, n_chains, n_parts, r = logs.shape
-    top = logs.max(axis=(1, 2))
-    if (top == -np.inf).any():  # no visit to a hopeless edge was told
+    n_chains, n_parts, r = batches.log_present.shape
+    top = [logs.max(axis=(0, 1)) for logs in batches]
+    if any((of_edges == -np.inf).any() for of_edges in top):  # no visit to a hopeless edge was told
         return None
-    log_means = top + np.log(np.exp(logs - top[:, None, None]).mean(axis=(1, 2)))
-    is_likely = log_means[0] > log_means[1]
-    log_smaller = np.where(is_likely, log_means[1], log_means[0])
-    logs = np.where(is_likely, logs[1], logs[0]) - log_smaller
+    present, absent = (
+        most + np.log(np.exp(logs - most).mean(axis=(0, 1)))
+        for logs, most in zip(batches, top, strict=True)
+    )
+    is_likely = present > absent
+    log_smaller = np.where(is_likely, absent, present)
+    logs = np.where(is_likely, batches.log_absent, batches.log_present)
+    logs -= log_smaller
     error = np.full(r, np.nan)
     if n_parts >= FEWEST_PARTS:
         parts = np.exp(logs)
@@ -107,7 +110,7 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, present: np.n
             error = parts.std(axis=(0, 1), ddof=1) / np.sqrt(n_chains * n_parts)
     typical = np.nanmedian(np.where(logs == -np.inf, np.nan, logs), axis=(0, 1))  # of those told
     n_draws = values.sizes["chain"] * values.sizes["draw"]
-    seen = np.where(is_likely, n_draws - present, present)
+    seen = np.where(is_likely, n_draws - n_present, n_present)
     # of a lognormal variable the log of the mean is above the median by half the variance of the logs
     varies_little = -2.0 * typical < np.log(n_chains * n_parts)
     is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | varies_little)

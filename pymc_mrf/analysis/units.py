@@ -108,7 +108,7 @@ def _units(
     kept: xr.Dataset, graph: PairwiseGraph, model: Any, sd: Any, mean: Any, weight: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scale of measurements; what is added to their means, and what these are multiplied by before."""
-    from pymc_mrf.distributions.table_record import scale_of
+    from pymc_mrf.distributions.field_record import scale_of
 
     nothing, once = np.zeros(graph.n_nodes), np.ones(graph.n_nodes)
     if sd is not None:

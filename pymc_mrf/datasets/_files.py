@@ -7,7 +7,7 @@ from importlib import resources
 import numpy as np
 
 
-def rows_of(name: str) -> list[list[str]]:
+def rows_of_file(name: str) -> list[list[str]]:
     """Cells of a comma-separated file, its header first; names that end in ``.gz`` are unpacked."""
     content = resources.files("pymc_mrf.datasets").joinpath(name).read_bytes()
     text = gzip.decompress(content) if name.endswith(".gz") else content

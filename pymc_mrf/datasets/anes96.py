@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_mrf.datasets._files import rows_of
+from pymc_mrf.datasets._files import rows_of_file
 
 # name of an item -> its column in the file, code of its first state, and what its states are called
 IDEOLOGY = (
@@ -88,7 +88,7 @@ def load_anes96() -> Anes96:
     The American National Election Studies (1996), https://electionstudies.org, by way of the data set anes96
     of statsmodels, public domain.
     """
-    header, *rows = rows_of("anes96.csv.gz")
+    header, *rows = rows_of_file("anes96.csv.gz")
     column = dict(zip(header, np.array(rows, dtype=np.int64).T, strict=True))
     return Anes96(
         x=np.column_stack([column[name] - first for name, first, _ in ITEMS.values()]),

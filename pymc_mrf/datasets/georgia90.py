@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pymc_mrf.datasets._files import rows_of
+from pymc_mrf.datasets._files import rows_of_file
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -66,7 +66,7 @@ def load_georgia90() -> Georgia90:
     """
     import networkx as nx
 
-    header, *cells = rows_of("georgia90.csv")
+    header, *cells = rows_of_file("georgia90.csv")
     column = dict(zip(header, zip(*cells, strict=True), strict=True))
     graph = nx.Graph()
     graph.add_nodes_from(column["county"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_mrf.datasets._files import masked_numbers, rows_of
+from pymc_mrf.datasets._files import masked_numbers, rows_of_file
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +53,6 @@ def load_house84() -> House84:
     Congressional Voting Records (1987). UCI Machine Learning Repository.
     https://doi.org/10.24432/C5C01P. Licence: CC BY 4.0.
     """
-    header, *rows = rows_of("house84.csv.gz")
+    header, *rows = rows_of_file("house84.csv.gz")
     x = masked_numbers(rows, np.int64)
     return House84(x=x, votes=tuple(header[1:]), party=np.array([row[0] for row in rows]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_mrf.datasets._files import masked_numbers, rows_of
+from pymc_mrf.datasets._files import masked_numbers, rows_of_file
 
 N_AIRPORTS = 3
 
@@ -53,7 +53,7 @@ def load_newyork13() -> NewYork13:
     ----------
     Wickham (2014), nycflights13: Flights that departed NYC in 2013. R package. Licence: CC0 1.0.
     """
-    header, *rows = rows_of("newyork13.csv.gz")
+    header, *rows = rows_of_file("newyork13.csv.gz")
     x = masked_numbers(rows, np.float64)
     rain, visibility, wind = (x[:, k : k + N_AIRPORTS] for k in range(0, x.shape[1], N_AIRPORTS))
     airports = tuple(name.split()[1] for name in header[1 : 1 + N_AIRPORTS])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_mrf.datasets._files import masked_numbers, rows_of
+from pymc_mrf.datasets._files import masked_numbers, rows_of_file
 
 FIRST_MEASUREMENT = 4
 
@@ -59,7 +59,7 @@ def load_penguins07() -> Penguins07:
     Gorman, Williams & Fraser (2014). Horst, Hill & Gorman (2020), palmerpenguins: Palmer Archipelago
     (Antarctica) penguin data. R package. Licence: CC0 1.0.
     """
-    header, *rows = rows_of("penguins07.csv")
+    header, *rows = rows_of_file("penguins07.csv")
     species, island, year, sex = (np.array(column) for column in list(zip(*rows, strict=True))[:4])
     return Penguins07(
         x=masked_numbers([row[FIRST_MEASUREMENT - 1 :] for row in rows], np.float64),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pymc_mrf.datasets._files import rows_of
+from pymc_mrf.datasets._files import rows_of_file
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -72,7 +72,7 @@ def _senator(column: str) -> tuple[str, str, str]:
 
 def contested_votes() -> dict:
     """Contested votes of both sessions as the fields of `Senate109`, without the graph."""
-    header, *rows = rows_of("senate109.csv.gz")
+    header, *rows = rows_of_file("senate109.csv.gz")
     columns = [j for j in range(3, len(header)) if header[j] not in DROPPED]
     x = np.array([[int(row[j] == "1") for j in columns] for row in rows], dtype=np.int64)
     in_favour = x.sum(axis=1)
@@ -123,6 +123,6 @@ def load_senate109(session: int | None = None) -> Senate109:
             votes[name] = votes[name][rows]
     graph = nx.Graph()
     graph.add_nodes_from(votes["names"])
-    for u, v, strength in rows_of("senate109_graph.csv")[1:]:
+    for u, v, strength in rows_of_file("senate109_graph.csv")[1:]:
         graph.add_edge(u, v, strength=float(strength))
     return Senate109(graph=graph, **votes)

@@ -37,7 +37,6 @@ _registered: set[type] = set()
 
 
 def _register(op_type: type) -> None:
-    """Tell PyTensor of the implementation of an Op, once."""
     if op_type in _registered:
         return
     _registered.add(op_type)
@@ -76,7 +75,6 @@ class NumbaOp(_Registered):
         return Apply(self, tensors, self.outputs(*tensors))
 
     def outputs(self, *inputs) -> list:
-        """Return variables of the types of the outputs."""
         raise NotImplementedError
 
     def perform(self, node, inputs, output_storage):

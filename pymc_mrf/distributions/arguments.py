@@ -19,15 +19,9 @@ from pymc_mrf.checks import first_cell, is_integer, numeric_array
 class GivenData(NamedTuple):
     """Data of a field that is declared.
 
-    Attributes
-    ----------
-    observed : any
-        As users give them; None without.
-    values : (..., d) array, or None
-        States, or measurements, that they are, masked where cells are missing; of a field in time rows with a
-        past and the earlier ones side by side.
-    name : str
-        Of the field.
+    `observed`: as users give them; None without. `values` (..., d), or None: states, or measurements,
+    that they are, masked where cells are missing; of a field in time rows with a past and the earlier
+    ones side by side. `name`: of the field.
     """
 
     observed: Any = None
@@ -43,10 +37,8 @@ RANDOM = RandomVariable, SymbolicRandomVariable
 def parameter(value: Any, name: str) -> tuple[Any, np.ndarray | None]:
     """Return a parameter as a symbolic variable, and its numbers if it is not random.
 
-    Raises
-    ------
-    ValueError
-        If it is neither symbolic nor numeric, or is computed from numbers that are not finite.
+    Raises a ValueError if it is neither symbolic nor numeric, or is computed from numbers that are not
+    finite.
     """
     if isinstance(value, Variable):
         numbers = np.asarray(value.data) if isinstance(value, Constant) else None
@@ -71,18 +63,9 @@ def positive_scalar(value: Any, name: str, most: float = np.inf) -> Any:
 def check_constants(value: Variable, name: str, *, allow_infinite: bool = False) -> None:
     """Refuse a symbolic parameter that is computed from data with missing cells, as those of a covariate.
 
-    Parameters
-    ----------
-    value : Variable
-        Random variables in it and what they depend on are left out.
-    name : str
-    allow_infinite : bool, optional
-        Whether arrays may have infinite entries; single numbers may, as the ends of ``clip``.
-
-    Raises
-    ------
-    ValueError
-        If a constant or ``pm.Data`` in it has NaN, or infinite entries.
+    `value`: random variables in it and what they depend on are left out. `allow_infinite`: whether
+    arrays may have infinite entries; single numbers may, as the ends of ``clip``. Raises a ValueError if
+    a constant or ``pm.Data`` in it has NaN, or infinite entries.
     """
 
     def inputs(v: Variable) -> list:
@@ -120,10 +103,7 @@ def value_of(variable: Any) -> np.ndarray:
 def entries_of_dims(dims: Any, name: str) -> tuple[int, ...]:
     """Lengths of the dims of a variable.
 
-    Raises
-    ------
-    ValueError
-        If the model has no such dims.
+    Raises a ValueError if the model has no such dims.
     """
     names = (dims,) if isinstance(dims, str) else dims
     model = pm.modelcontext(None)
@@ -142,10 +122,7 @@ def entries_of_dims(dims: Any, name: str) -> tuple[int, ...]:
 def entries_of_shape(shape: Any) -> tuple[int, ...]:
     """Return the shape of a vector of parameters as a tuple of positive integers.
 
-    Raises
-    ------
-    ValueError
-        If it does not tell the number of entries, or that number is not positive.
+    Raises a ValueError if it does not tell the number of entries, or that number is not positive.
     """
     lengths = shape if isinstance(shape, tuple | list | np.ndarray) else [shape]
     lengths = list(lengths)

@@ -9,7 +9,7 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.fields.dependence import dependent_columns, told_of
+from pymc_mrf.fields.gaussian import dependent_columns, told_of
 from pymc_mrf.graph.lagged import LaggedGraph
 
 FEWEST_ROWS = 10  # in fewer, a column is constant by chance
@@ -100,7 +100,6 @@ def warn_of_answers(node, x: np.ma.MaskedArray, name: str) -> None:
 
 
 def _is_free(parameter) -> bool:
-    """Whether a parameter is a free variable of the model."""
     return strip_views(parameter) in pm.modelcontext(None).free_RVs
 
 

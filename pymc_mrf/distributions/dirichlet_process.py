@@ -22,9 +22,8 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV
 from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
-from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.scalar import ScalarDistribution
+from pymc_mrf.distributions.scalar import EntriesPrior, EntriesRV, ScalarDistribution
 
 IMMOVABLE = (
     "the density of a DirichletProcess has no gradient in its values, so that NUTS and pm.fit cannot "
@@ -44,11 +43,9 @@ class TieCounts(NumbaOp, Guarded, Op):
     gufunc_signature = "(n)->(n)"
 
     def outputs(self, x):
-        """One number for each entry."""
         return [pt.vector(dtype="float64", shape=x.type.shape)]
 
     def implementation(self, jit):
-        """Count the groups of the labels."""
         from pymc_mrf.kernels.groups import crp  # imports numba
 
         def tie_counts(x):
@@ -84,7 +81,6 @@ class PartitionRV(LabelsRV):
     signature = "()->(n)"
 
     def implementation(self, jit):
-        """Draw labels."""
         from pymc_mrf.kernels.groups import crp  # imports numba
 
         n = self.n
@@ -115,7 +111,6 @@ class DirichletProcessRV(EntriesRV):
 
 @_support_point.register(DirichletProcessRV)
 def _dp_support_point(op, rv, *inputs):
-    """All entries in one group, at the support point of the base."""
     shape, _alpha, *parameters = op.shape_and_arguments(inputs)
     return pt.full(shape, op.scalar.support_point(*parameters))
 

@@ -23,7 +23,7 @@ from pymc_mrf.checks import check_labels
 from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import entries_of_shape, positive_scalar
 from pymc_mrf.distributions.dirichlet_process import LabelsRV, TieCounts
-from pymc_mrf.distributions.entries import KnownLength
+from pymc_mrf.distributions.scalar import KnownLength
 from pymc_mrf.graph.lagged import as_directed_or_not
 
 MAX_RATE = 50.0
@@ -50,7 +50,6 @@ class EdgeCommunitiesRV(LabelsRV):
     signature = "(),()->(n)"
 
     def implementation(self, jit):
-        """Draw labels."""
         from pymc_mrf.kernels.groups import communities  # imports numba
 
         n = self.n

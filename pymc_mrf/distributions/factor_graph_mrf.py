@@ -153,11 +153,8 @@ def _check_observed(observed: Any, graph: FactorGraph, name: str) -> None:
 def flat_tables(tables: Sequence[Any], graph: FactorGraph):
     """All log tables one after the other, symbolic (..., t).
 
-    Raises
-    ------
-    ValueError
-        If there are no factors, the number of tables or the shape of a table does not fit, or a number is
-        NaN or +inf.
+    Raises a ValueError if there are no factors, the number of tables or the shape of a table does not
+    fit, or a number is NaN or +inf.
     """
     if graph.n_factors == 0:
         raise ValueError("scopes is empty; a field needs at least one factor")
@@ -178,7 +175,6 @@ def flat_tables(tables: Sequence[Any], graph: FactorGraph):
 
 
 def _flat(table: Any, shape: tuple[int, ...], label: str):
-    """One log table as a symbolic (..., cells) array."""
     if not isinstance(table, pt.Variable):
         array = numeric_array(table, label, "iuf")
         batch = array.shape[: max(array.ndim - len(shape), 0)]

@@ -22,17 +22,15 @@ from pymc_mrf.distributions.mrf_rv import IMPOSSIBLE, UndirectedFieldRV
 from pymc_mrf.distributions.symbolic_tables import pick
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.fields.two_starts import factor_starts_meet
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree, factor_graph_tree, is_cheap
-from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_search import CHANGES, make_possible
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.trees.factor_tree_sampling import factor_tree_sweeps
 
 
 @lru_cache(maxsize=64)
 def single_variables(graph: FactorGraph) -> FactorTreeSimulator:
-    """Sweeps over single variables: the ordinary Gibbs sampler."""
     return FactorTreeSimulator(graph, [[[i] for i in range(graph.n_variables)]])
 
 
@@ -102,13 +100,11 @@ class FactorGraphRV(UndirectedFieldRV):
         return x.astype(self.dtype)
 
     def encode(self, value):
-        """State indices and whether the values are states."""
         cards = pt.constant(np.array(self.graph.cardinalities))
         legal = pt.ge(value, 0) & pt.lt(value, cards) & pt.eq(value, pt.floor(value))
         return pt.switch(legal, value, 0).astype("int64"), legal
 
     def log_potential(self, indices, parameters):
-        """Sum of the cell of every table."""
         # scopes of equal length, filled up by variable 0 with stride 0
         links = factor_links(self.graph)
         sizes = np.diff(links.factor_ptr)
@@ -119,18 +115,15 @@ class FactorGraphRV(UndirectedFieldRV):
         return pick(parameters[0], cells).sum(axis=-1)
 
     def check(self, logp, parameters):
-        """Refuse tables with NaN or +inf."""
         # where no configuration is possible, the log-partition function is -inf too
         logp = pt.switch(pt.isnan(logp), -np.inf, logp)
         legal = pt.all(pt.lt(parameters[0], np.inf))
         return check_parameters(logp, legal, msg="tables must be finite, or -inf where impossible")
 
     def log_partition_op(self) -> FactorLogPartition:
-        """Op on the flat log tables."""
         return FactorLogPartition(self.tree)
 
     def implementation(self, jit):
-        """Draw one row."""
         d, dtype = self.graph.n_variables, getattr(np, self.dtype)
         fill = jit(self._exact_rows(jit) if self.draws_exactly else self._gibbs_rows())
 
@@ -169,7 +162,7 @@ class FactorGraphRV(UndirectedFieldRV):
             work.tables[: tables.size] = tables
             if tree_kernels.collect(tree, work.tables, work) == -np.inf:
                 raise ValueError(IMPOSSIBLE)
-            tree_kernels.draw(tree, work, x, rng)
+            tree_kernels.draw_rows(tree, work, x, rng)
 
         return fill
 
@@ -201,7 +194,7 @@ class PossibleStart(Op):
             z[:] = 0
             tree = factor_graph_tree(self.graph)
             if is_cheap(tree):
-                work = tree_kernels.allocate(tree.arrays)
+                work = tree_kernels.allocate_workspace(tree.arrays)
                 work.tables[: len(flat)] = flat
                 tree_kernels.mode(tree.arrays, work.tables, work, z)
         output_storage[0][0] = z.astype(np.int64)

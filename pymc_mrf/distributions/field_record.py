@@ -1,6 +1,8 @@
-"""What draws keep of the fields of their model, so that they can be read where the model is not.
+"""What a model keeps of its fields and their tables, and draws of their model.
 
-It is one text in JSON, the attribute `ATTRIBUTE` of the results, which netCDF and zarr keep.
+The record of a field's table stays with its variable. What draws keep, so that fields can be read where
+the model is not, is one text in JSON, the attribute `ATTRIBUTE` of the results, which netCDF and zarr
+keep.
 """
 
 import json
@@ -18,17 +20,16 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
 from pymc_mrf.distributions.gaussian import GaussianMRF
+from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed import MixedMRF
+from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
-from pymc_mrf.distributions.nominal import NominalMRF
-from pymc_mrf.distributions.ordinal import OrdinalMRF
-from pymc_mrf.distributions.parents import field_node, is_same
-from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.multistate import NominalMRF, OrdinalMRF, Potts
+from pymc_mrf.distributions.parents import field_node, fields_of, is_same
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.distributions.table_record import record_of
-from pymc_mrf.fields.column_kinds import ColumnKinds
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -39,27 +40,84 @@ IN_TIME = "KineticMRF"
 SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"
 
 
+def record_of(model: pm.Model, name: str) -> ColumnKinds:
+    """Return the record of the table of a field; of states and measurements as they are if it had none.
+
+    `name`: of the field, whose variables are nodes of a graph.
+    """
+    kept: Any = getattr(model[name].tag, "mrf_table", None)
+    return record_of_states(field_node(model[name]).op) if kept is None else kept
+
+
+def labels_of_states(model: pm.Model, name: str) -> dict[int, Any]:
+    """Return what the table of a field writes for each state, by the numbers of states in draws.
+
+    Where nodes differ in that, these are the numbers themselves.
+    """
+    record, family = record_of(model, name), getattr(field_node(model[name]).op, "family", None)
+    labels = record.state_labels
+    numbers = range(len(labels)) if family is None else family.states
+    own = [record.labels[i] or tuple(range(record.n_states[i])) for i in record.answers]
+    if any(list(known) != labels[: len(known)] for known in own):
+        labels = list(numbers)
+    return dict(zip(numbers, labels, strict=True))
+
+
+def record_with(model: pm.Model, name: str) -> ColumnKinds:
+    """Return the record of the fields of which a variable is a parameter, or of the only field there is.
+
+    Raises a ValueError if there are none, or their tables were different.
+    """
+    fields = [
+        rv
+        for rv in model.observed_RVs
+        if (node := field_node(rv)) is not None and hasattr(node.op, "graph")
+    ]
+    known = model.named_vars.get(name)
+    own = [rv for rv in fields if known in set(ancestors(field_node(rv).inputs))]
+    records = {record_of(model, rv.name) for rv in own or fields}
+    if len(records) != 1:
+        raise ValueError(
+            f"{name} is no parameter of one field of the model, whose table could tell how rows are read: "
+            "give rows of states, and no model"
+        )
+    return records.pop()
+
+
+def record_of_states(op: Any) -> ColumnKinds:
+    """Return the record of tables that hold the states of a field, or its measurements, as they are."""
+    if isinstance(op, MixedFieldRV):
+        return op.columns.of_states()
+    if isinstance(op, GaussianFieldRV):
+        return kinds_of_measurements(op.graph.nodes)
+    return kinds_of_states(op.graph.nodes, op.family)
+
+
+def scale_of(model: pm.Model, name: str) -> np.ndarray:
+    """Return what measurements are divided by (d,) in the Gaussian fields of which a variable is a parameter.
+
+    Raises a ValueError if there are none, or they divide by different numbers.
+    """
+    nodes = [node for _, node in fields_of(model) if isinstance(node.op, GaussianFieldRV)]
+    own = [node for node in nodes if model[name] in set(ancestors(node.inputs))]
+    scales = {node.op.scale for node in own or nodes}
+    if len(scales) != 1:
+        told = (
+            "is no parameter of a GaussianMRF" if not scales else "is one of fields of different scales"
+        )
+        raise ValueError(f"{name} {told}, whose scale could tell the units")
+    return np.array(scales.pop())
+
+
 @dataclass(frozen=True)
 class FieldRecord:
     """What a field of a model is.
 
-    Attributes
-    ----------
-    name : str
-    kind : str
-        Its class, such as "OrdinalMRF".
-    graph : PairwiseGraph or LaggedGraph
-    columns : ColumnKinds
-        What its table was.
-    parameters : dict
-        By what users call them: the name of the variable that a parameter is, or its numbers as lists; None
-        where it is an expression of several variables without a name.
-    prior : str
-        "SpikeAndSlab" or "DirichletProcess" if such vectors are behind the parameter of the edges, else "".
-    communities : str or None
-        `EdgeCommunities` behind it.
-    options : dict
-        Arguments of the class, but for the graph and the data.
+    `kind`: its class, such as "OrdinalMRF". `columns`: what its table was. `parameters`: by what users
+    call them: the name of the variable that a parameter is, or its numbers as lists; None where it is an
+    expression of several variables without a name. `prior`: "SpikeAndSlab" or "DirichletProcess" if such
+    vectors are behind the parameter of the edges, else "". `communities`: `EdgeCommunities` behind it.
+    `options`: arguments of the class, but for the graph and the data.
     """
 
     name: str
@@ -83,7 +141,6 @@ class FieldRecord:
 
     @property
     def has_tables(self) -> bool:
-        """Whether an edge has a table of parameters."""
         return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
 
     @property
@@ -213,10 +270,7 @@ def keep_records(
 def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, np.ndarray]]:
     """Read what `keep_records` wrote; nothing if it wrote nothing.
 
-    Raises
-    ------
-    ValueError
-        If another version of the package wrote it.
+    Raises a ValueError if another version of the package wrote it.
     """
     if ATTRIBUTE not in idata.attrs:
         return {}, {}
@@ -241,7 +295,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_json(record: FieldRecord) -> dict[str, Any]:
-    graph, columns, names = record.graph, record.columns, _plain(node_labels(record.graph))
+    graph, columns, names = record.graph, record.columns, _plain(node_names(record.graph))
     found: dict[str, Any] = {"nodes": names, "edges": graph.edges.tolist()}
     if isinstance(graph, LaggedGraph):
         found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}

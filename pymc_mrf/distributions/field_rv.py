@@ -1,18 +1,23 @@
-"""What all random variables behind fields say of themselves."""
+"""What all random variables behind fields say of themselves.
+
+Their values have types, which ``pm.observe`` and ``pm.do`` ask whether they take given ones.
+"""
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
+from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.type import TensorType
 
+from pymc_mrf.checks import axes_of_values, check_labels
 from pymc_mrf.distributions._numba import NumbaRV
-from pymc_mrf.distributions.states_type import complete_values
 from pymc_mrf.fields.family import Family
 
 DRAW_SWEEPS = 100
@@ -32,7 +37,6 @@ class FieldRV(NumbaRV, RandomVariable):
     """Which likelihoods of the registry it may have."""
 
     def under(self, likelihood: Any) -> Self:
-        """Return it with a likelihood."""
         op = copy(self)
         op.likelihood = likelihood
         return op
@@ -52,12 +56,10 @@ class FieldRV(NumbaRV, RandomVariable):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What users call the parameters."""
         return self.family.edge_parameter, self.family.node_parameter
 
     @property
     def may_be_sampled(self) -> bool:
-        """Whether a Monte Carlo likelihood knows its edge parameters."""
         return self.groups_edges
 
     @property
@@ -141,3 +143,33 @@ def node_table_filler(family: Family, d: int):
         return tables
 
     return fill
+
+
+def complete_values(dtype: str, shape: tuple, nodes: Sequence) -> TensorType:
+    """Make a type that refuses missing values, and labels of other `nodes`, in words that name the remedy.
+
+    It is PyTensor's own class: linear algebra takes the class itself only, and no subclass, for dense.
+    """
+    kind = TensorType(dtype, shape)
+    kind.filter_variable = partial(_filter_complete, kind, nodes)
+    return kind
+
+
+def _filter_complete(
+    kind: TensorType, nodes: Sequence, other: Any, allow_convert: bool = True
+) -> Variable:
+    """Make a variable of the type; `other` may be values, none of which may be masked or NaN."""
+    if not isinstance(other, Variable):
+        check_labels(other, nodes, "the values of the field", "node")
+        values = np.ma.getdata(other)
+        is_missing = np.ma.getmaskarray(other) | (values != values)
+        if is_missing.any():
+            first = ", ".join(map(str, np.argwhere(is_missing)[0]))
+            raise ValueError(
+                f"{is_missing.sum()} of the {is_missing.size} values given for a field are masked or "
+                f"NaN, the first at [{first}]; pm.observe and pm.do take values for all cells: declare "
+                "the field with observed=numpy.ma.masked_array(x, mask) instead"
+            )
+        if isinstance(other, np.ma.MaskedArray) or axes_of_values(other, ""):
+            other = np.asarray(values)
+    return TensorType.filter_variable(kind, other, allow_convert)

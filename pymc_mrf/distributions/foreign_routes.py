@@ -1,21 +1,33 @@
-"""Refusal of the routes of PyMC that would take a log density for something that it is not.
+"""Routes of PyMC that would take a log density for something that it is not: refused, or told NaN.
 
 Log densities with ties or point masses, and those of intractable fields, are made for the steps of this
 package. PyMC's own routes (pm.Metropolis and pm.Slice, pm.sample_smc, pm.find_MAP, and NUTS) join the
-variables that they move into one vector, under a name, before they compile: an Op that may not depend on such
-a vector is found when the function is compiled. PyMC's steps for binary and categorical variables, and
-pm.find_MAP before PyMC 6.4, compile the log density of the whole model, as anyone does: only who asks for it
-tells them apart.
+variables that they move into one vector, under a name, before they compile: an Op that may not depend on
+such a vector is found when the function is compiled. PyMC's steps for binary and categorical variables,
+and pm.find_MAP before PyMC 6.4, compile the log density of the whole model, as anyone does: only who
+asks for it tells them apart.
+
+Samplers add up all terms of a model: what they move through is the density of data and imputed cells
+together, an energy, or a pseudo-likelihood. ``pm.compute_log_likelihood`` returns the terms of the
+observed variables as they are, ``pm.compute_log_prior`` those of the free ones, and ArviZ takes them for
+log probabilities. The functions that PyTensor compiles differ: in the second case a term is an output
+itself.
 """
 
 import inspect
 
+import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
+from pytensor.graph.basic import Constant
+from pytensor.graph.fg import Output
 from pytensor.graph.rewriting.basic import GraphRewriter
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions._numba import NumbaOp, NumbaRV, on_first_use
 
 JOINED = "joined_inputs"  # the name that pymc.pytensorf.join_nonshared_inputs gives
@@ -29,10 +41,7 @@ class MeaninglessDensityError(AssertionError, ValueError):
 class Guarded:
     """Op whose inputs no route of PyMC may move.
 
-    Attributes
-    ----------
-    immovable : str
-        Says what the log density is, and what to do.
+    `immovable`: says what the log density is, and what to do.
     """
 
     immovable: str
@@ -105,7 +114,6 @@ class RefuseForeignRoutes(GraphRewriter):
     """Raises an error if a guarded Op depends on what PyMC's routes move; takes `HiddenStates` out."""
 
     def apply(self, fgraph):
-        """Look at all Ops."""
         guarded = [n for n in fgraph.apply_nodes if isinstance(getattr(n.op, "core_op", n.op), Guarded)]
         names = {JOINED, *moved_by_others()} if guarded else set()
         moved = {v for v in fgraph.inputs if v.name in names}
@@ -128,7 +136,6 @@ class RefuseJAX(GraphRewriter):
     """Raises an error if there is an Op of this package; changes nothing."""
 
     def apply(self, fgraph):
-        """Look at all Ops."""
         for node in fgraph.apply_nodes:
             if isinstance(getattr(node.op, "core_op", node.op), NumbaOp | NumbaRV):
                 raise NoConversionError(
@@ -139,7 +146,6 @@ class RefuseJAX(GraphRewriter):
 
 
 def register_guard() -> None:
-    """Let PyTensor look at every function before it changes its graph, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_guard", RefuseForeignRoutes(), "fast_run", "fast_compile", position=-1)
@@ -147,3 +153,89 @@ def register_guard() -> None:
 
 
 on_first_use.append(register_guard)
+
+
+REMEDIES = {
+    "log-likelihood": "compare models by pymc_mrf.analysis.log_predictive of "
+    "pymc_mrf.analysis.conditional_log_likelihood",
+    "log prior": "name the other variables, var_names=[...]",
+}
+
+
+def probability_or_nan(logp, likelihood: str, instead: str, data, remedy: str):
+    """`logp`; NaN for whoever asks for it alone, if it is something `instead` and a variable's of a model.
+
+    The data of a model are tagged with the name of their field; hidden fields have values of their names. The
+    warning names a `remedy` beside those that all fields have.
+    """
+    name, what = getattr(data.tag, "mrf_observed", None), "log-likelihood"
+    if name is None and data.owner is None and not isinstance(data, Constant | SharedVariable):
+        name, what = data.name, "log prior"
+    if name is None or not instead:
+        return logp
+    warning = (
+        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {instead}: {REMEDIES[what]}, or '
+        f"{remedy}"
+    )
+    return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))
+
+
+class ElementwiseTerm(Op):
+    """The first input; the second, with a `warning` if there is one, where it is an output of a function.
+
+    `ChooseTerms` decides before anything else happens to the graph of a function.
+    """
+
+    __props__ = ("warning",)
+
+    def __init__(self, warning: str = "") -> None:
+        self.warning = warning
+
+    def make_node(self, density, elementwise):
+        inputs = [pt.as_tensor(density), pt.as_tensor(elementwise)]
+        return Apply(self, inputs, [inputs[0].type.clone(shape=(None,) * inputs[0].ndim)()])
+
+    def infer_shape(self, node, shapes):
+        return [shapes[0]]
+
+    def perform(self, node, inputs, output_storage):
+        """Refuse to guess which of the two is meant."""
+        raise RuntimeError(
+            "a log density of pymc_mrf was compiled without rewrites of PyTensor: use a mode that has those "
+            "tagged fast_run or fast_compile"
+        )
+
+    def pullback(self, inputs, outputs, cotangents):
+        return [cotangents[0], disconnected_type()]
+
+    def connection_pattern(self, node):
+        return [[True], [False]]
+
+
+class ChooseTerms(GraphRewriter):
+    """Replaces every `ElementwiseTerm` by what is meant."""
+
+    def apply(self, fgraph):
+        """Look at outputs first: the same term may be added up elsewhere in the function."""
+        nodes = [node for node in fgraph.apply_nodes if isinstance(node.op, ElementwiseTerm)]
+        said = []
+        for node in nodes:
+            [term], (density, elementwise) = node.outputs, node.inputs
+            shown = [(client, k) for client, k in fgraph.clients[term] if isinstance(client.op, Output)]
+            if shown and node.op.warning:
+                said.append(node.op.warning)
+            for client, k in shown:
+                fgraph.change_node_input(client, k, elementwise)
+            fgraph.replace(term, density)
+        # last: where warnings are errors, PyTensor logs this one and goes on with what has been replaced
+        for warning in said:
+            warn_user(warning)
+
+
+def register_choice() -> None:
+    from pytensor.compile.mode import optdb
+
+    optdb.register("pymc_mrf_terms", ChooseTerms(), "fast_run", "fast_compile", position=-1)
+
+
+on_first_use.append(register_choice)

@@ -2,14 +2,17 @@
 
 from functools import partial
 
-from pymc_mrf.distributions.continuous_field import (
+from pymc_mrf.distributions.field import (
     ContinuousField,
     check_diagonal,
+    check_parameter_rows,
+    check_shape,
+    given_graph,
     measured_values,
     needs_spread,
     positive_scale,
+    read_observed,
 )
-from pymc_mrf.distributions.field import check_parameter_rows, check_shape, given_graph, read_observed
 from pymc_mrf.distributions.field_parameters import edge_parameter, node_parameter
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, starts_anywhere
 from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of

@@ -23,7 +23,7 @@ from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
 from pymc_mrf.fields.gaussian import GAUSSIAN
-from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
+from pymc_mrf.graph.elimination import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels import gaussian as kernels
 from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes
@@ -45,12 +45,8 @@ class GaussianFieldRV(FieldRV):
 
     A draw is NaN where the precision is not positive definite.
 
-    Attributes
-    ----------
-    scale : tuple of d floats
-        What deviations from the means are divided by.
-    leads_back : bool
-        Whether the log density outside of the cone leads chains into it, as of `far_outside`.
+    `scale` tuple of d floats: what deviations from the means are divided by. `leads_back`: whether the
+    log density outside of the cone leads chains into it, as of `far_outside`.
     """
 
     name = "GaussianMRF"
@@ -79,7 +75,6 @@ class GaussianFieldRV(FieldRV):
         return [weight, log_of(diagonal)]
 
     def implementation(self, jit):
-        """Draw one row."""
         edges, d, scale = self.graph.edges, self.graph.n_nodes, np.array(self.scale)
 
         def draw(rng, weight, diagonal, mean):
@@ -115,7 +110,6 @@ class GaussianFieldRV(FieldRV):
 
 @_support_point.register(GaussianFieldRV)
 def _means(op, rv, rng, size, weight, diagonal, mean):
-    """All variables at their means."""
     return pt.broadcast_to(mean, op._infer_shape(size, (weight, diagonal, mean)))
 
 
@@ -154,14 +148,12 @@ class OutsideOfCone(NumbaOp, Op):
     __props__ = ()
 
     def outputs(self, *inputs):
-        """One number for each matrix."""
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
         return [(shapes[0][0],)]
 
     def implementation(self, jit):
-        """Factorise each."""
 
         def outside_of_cone(K):
             out = np.empty(len(K))
@@ -222,7 +214,6 @@ class LogDeterminant(NumbaOp, Op):
         self.graph = graph
 
     def outputs(self, *inputs):
-        """Value and gradient."""
         return [pt.dscalar(), pt.dvector(), pt.dvector()]
 
     def implementation(self, jit):
@@ -264,7 +255,6 @@ class LogDensityOfSeen(NumbaOp, Op):
         self.graph, self.scale = graph, scale
 
     def outputs(self, *inputs):
-        """One number for each row."""
         return [pt.dvector()]
 
     def infer_shape(self, node, shapes):
@@ -287,7 +277,7 @@ class LogDensityOfSeen(NumbaOp, Op):
                 missing = np.flatnonzero(np.isnan(x[i]))
                 m = len(missing)
                 block = of_missing[:m, :m]
-                kernels.fill_conditional(K, missing, row, block)
+                kernels.fill_conditional_precision(K, missing, row, block)
                 log_det -= kernels.factorise(block)
                 kernels.solve_factorised(block, missing, row)
                 units = log_units.sum() - log_units[missing].sum()

@@ -15,7 +15,6 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # of objects in memory, in what they pr
 
 
 def digest(*parts: str | bytes) -> str:
-    """Digest of texts and bytes."""
     found = hashlib.sha256()
     for part in parts:
         found.update(part.encode() if isinstance(part, str) else part)
@@ -24,7 +23,6 @@ def digest(*parts: str | bytes) -> str:
 
 
 def array_digest(value: Any) -> str:
-    """Digest of numbers, or of the text of anything else."""
     if not isinstance(value, np.ndarray | np.number | int | float | bool):
         return digest(ADDRESS.sub("", repr(value)))  # slices, sparse matrices, None
     array = np.asarray(value)
@@ -32,7 +30,6 @@ def array_digest(value: Any) -> str:
 
 
 def digest_of(variable: Variable) -> str:
-    """Digest of the numbers of a variable, or of the graph that makes them."""
     if isinstance(variable, Constant):
         return array_digest(variable.data)
     if isinstance(variable, SharedVariable):

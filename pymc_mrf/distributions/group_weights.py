@@ -34,7 +34,7 @@ def group_contrasts(n_groups: int) -> np.ndarray:
     return sides - sides.mean(axis=0)
 
 
-def group_labels(labels: Sequence[Hashable]) -> list:
+def labels_of_groups(labels: Sequence[Hashable]) -> list:
     """Labels as coordinates, which files can hold: texts, numbers or truth values as they are; else texts."""
     plain = [
         label.item() if isinstance(label, np.bool_ | np.number | np.str_) else label for label in labels
@@ -189,7 +189,7 @@ def group_weights(
         for j in range(1, contrasts.shape[1] + 1)
     ]
     found = {}
-    for label, name, row in zip(labels, group_names(group_labels(labels)), contrasts, strict=True):
+    for label, name, row in zip(labels, group_names(labels_of_groups(labels)), contrasts, strict=True):
         found[label] = weight
         for factor, difference in zip(row, differences, strict=True):
             if factor:
@@ -223,7 +223,7 @@ def _warn_of_many(n_groups: int) -> None:
 
 def _add_groups(model: pm.Model, name: str, labels: list, contrasts: np.ndarray) -> None:
     """Keep labels and contrasts with the model, and so with its draws."""
-    shown = group_labels(labels)
+    shown = labels_of_groups(labels)
     known = list(model.coords.get("group", shown))
     if known != shown:
         raise ValueError(

@@ -30,10 +30,9 @@ from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.fields.column_kinds import kinds_of_answers
-from pymc_mrf.fields.families import get_family
+from pymc_mrf.fields.families import get_family, one_or_each
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.series import SeriesRows, read_order, windows_of
-from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.table_columns import Table, as_table, check_row_labels
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.lagged import LaggedGraph, as_lagged

@@ -65,12 +65,10 @@ class KineticRV(DiscreteFieldRV):
 
     @cached_property
     def row_states(self) -> np.ndarray:
-        """Every state of a row, (S, d)."""
         return row_states(self.family.possible(self.n_variables).sum(axis=1))
 
     @property
     def scores(self) -> np.ndarray:
-        """Scores of the states of each node, (d, K)."""
         F = self.family.edge_features
         return np.broadcast_to(F, (self.graph.n_nodes, *F.shape[-2:]))[:, 0].copy()
 

@@ -24,7 +24,6 @@ class CheckStarts(GraphRewriter):
     """Raises an error if the starts that PyMC compiles now have other labels than their variables."""
 
     def apply(self, fgraph):
-        """Look at who compiles."""
         frame = inspect.currentframe()
         while frame is not None and frame.f_code is not make_initial_point_fn.__code__:
             frame = frame.f_back
@@ -62,7 +61,6 @@ def check_start(model: pm.Model, name: str, start: Any) -> None:
 
 
 def register() -> None:
-    """Let PyTensor look at every function before it changes its graph, from now on."""
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_starts", CheckStarts(), "fast_run", "fast_compile", position=-1)

@@ -14,8 +14,7 @@ import pymc as pm
 
 from pymc_mrf.checks import check_option
 from pymc_mrf.distributions.arguments import NO_DATA, GivenData
-from pymc_mrf.distributions.elementwise_terms import probability_or_nan
-from pymc_mrf.distributions.findings import NOTE
+from pymc_mrf.distributions.foreign_routes import probability_or_nan
 
 EXACT = "exact"
 OF_SAMPLE = "exact under the Monte Carlo likelihood"
@@ -25,24 +24,16 @@ OF_PSEUDO = "exact under the pseudo-likelihood"
 
 NEAREST_FIRST = EXACT, OF_SAMPLE, APPROXIMATE, OF_PSEUDO
 
+AGAINST, NOTE, FOR = "against", "note", "for"
+
 
 class DeclaredField(NamedTuple):
     """A field that is declared, or is one of a model.
 
-    Attributes
-    ----------
-    op : FieldRV
-        What it is; while it is declared, without a likelihood.
-    parameters : sequence of symbolic variables
-        Those of the edges first.
-    data : GivenData
-        What is known of them where it is declared.
-    n_rows : int
-        Of the data, or of a hidden field; 0 if that is not known.
-    model : pymc.Model or None
-        In which it is or will be; None outside of a model.
-    is_fixed : bool
-        Of a field of a model, whether it is observed, and its data do not change.
+    `op`: what it is; while it is declared, without a likelihood. `parameters`: those of the edges first.
+    `data`: what is known of them where it is declared. `n_rows`: of the data, or of a hidden field; 0 if
+    that is not known. `model`: in which it is or will be; None outside of a model. `is_fixed`: of a
+    field of a model, whether it is observed, and its data do not change.
     """
 
     op: Any
@@ -170,7 +161,6 @@ class Likelihood:
         return self.edges(*arguments, **self.of_edges(blocks), **options)
 
     def of_edges(self, blocks: Sequence[Any]) -> dict[str, Any]:
-        """Options of the engine of edges."""
         return {}
 
     def group_engine(self, *arguments: Any) -> Any:
@@ -178,7 +168,6 @@ class Likelihood:
         return self.groups(*arguments, **self.of_groups())
 
     def of_groups(self) -> dict[str, Any]:
-        """Options of the engine of groups."""
         return {}
 
     def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
@@ -196,14 +185,8 @@ class Likelihood:
 class Entry(NamedTuple):
     """A likelihood in the registry.
 
-    Attributes
-    ----------
-    name : str
-        What users write; "" if there is nothing to choose.
-    kinds : tuple of str
-        Kinds of fields that have it, `FieldRV.kind`.
-    home : str
-        Its module in `pymc_mrf.likelihood`, and its class.
+    `name`: what users write; "" if there is nothing to choose. `kinds`: kinds of fields that have it,
+    `FieldRV.kind`. `home`: its module in `pymc_mrf.likelihood`, and its class.
     """
 
     name: str
@@ -212,7 +195,6 @@ class Entry(NamedTuple):
 
     @property
     def kind(self) -> type[Likelihood]:
-        """Class of the likelihood."""
         module, name = self.home.split(":")
         found: type[Likelihood] = getattr(import_module(f"pymc_mrf.likelihood.{module}"), name)
         return found
@@ -243,12 +225,8 @@ def registered(kind: str | None = None) -> list[type[Likelihood]]:
 def likelihood_of(given: Any, field: DeclaredField) -> Likelihood:
     """Return the likelihood of a field that is declared, by what users gave: a name, "auto", or options.
 
-    Raises
-    ------
-    TypeError
-        If it is a class of options and not an object of it.
-    ValueError
-        If fields of this kind do not have it, or this one cannot.
+    Raises a TypeError if it is a class of options and not an object of it. Raises a ValueError if fields
+    of this kind do not have it, or this one cannot.
     """
     entries = [entry for entry in REGISTRY if field.op.kind in entry.kinds]
     if isinstance(given, type) and issubclass(given, Likelihood):
@@ -275,3 +253,28 @@ def possible(
     left = [kind for kind in known if kind.is_recommended and among(kind)]
     left = [kind for kind in left if kind.serves(field._replace(model=model))]
     return sorted(left, key=lambda kind: NEAREST_FIRST.index(kind.invariant))
+
+
+class Finding(NamedTuple):
+    """One finding.
+
+    Attributes
+    ----------
+    level : {"against", "note", "for"}
+    subject : str
+        A variable or a step.
+    value : float or None
+        The number that it rests on.
+    text : str
+    remedy : str
+        Empty if none is needed.
+    """
+
+    level: str
+    subject: str
+    value: float | None
+    text: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.text}" + (f". Remedy: {self.remedy}" if self.remedy else "")

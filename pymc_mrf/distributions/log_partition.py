@@ -11,8 +11,7 @@ from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.kernels.junction_trees.clamped_field import clamped_log_partitions
@@ -24,7 +23,7 @@ def workspace_allocator(tree: JunctionTree):
     The tables are parts of one array: glibc gives the memory of several large ones back to the system after
     every call, and fetching it anew takes several times as long as a pass over the tree.
     """
-    *tables, counter = kernels.allocate(tree.arrays)
+    *tables, counter = kernels.allocate_workspace(tree.arrays)
     n_counter, (a, b, c, d, e, f, g, h) = len(counter), np.cumsum([0, *map(len, tables)]).tolist()
 
     def allocate():
@@ -47,10 +46,7 @@ def workspace_allocator(tree: JunctionTree):
 class LogPartition(NumbaOp, Op):
     """A(edge_tables, node_tables), its marginals P(x_u, x_v) (r, K, K) and P(x_i) (d, K).
 
-    Raises
-    ------
-    ValueError
-        If the junction tree is too wide; the message states its width and memory.
+    Raises a ValueError if the junction tree is too wide; the message states its width and memory.
     """
 
     __props__ = ("tree",)
@@ -60,11 +56,9 @@ class LogPartition(NumbaOp, Op):
         self.tree = tree
 
     def outputs(self, *tables):
-        """Value and marginals, of float64 tables in the order of the factors of the tree."""
         return [pt.dscalar(), *(table.type() for table in tables)]
 
     def implementation(self, jit):
-        """Pass over the tree."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
 
         def log_partition(edge_tables, node_tables):
@@ -102,7 +96,6 @@ class FactorLogPartition(LogPartition):
     gufunc_signature = "(t)->(),(t)"
 
     def implementation(self, jit):
-        """Pass over the tree."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
 
         def log_partition(tables):
@@ -129,11 +122,9 @@ class ClampedLogPartition(NumbaOp, Op):
         self.tree = tree
 
     def outputs(self, z, tables):
-        """One number for each row; `z` int8, tables float64."""
         return [pt.vector(dtype="float64", shape=(z.type.shape[0],))]
 
     def implementation(self, jit):
-        """Sum over the free variables, row by row."""
         tree, allocate = self.tree.arrays, jit(workspace_allocator(self.tree))
         links = factor_links(FactorGraph(self.tree.scopes, self.tree.cardinalities))
 

@@ -9,25 +9,22 @@ import pytensor.tensor as pt
 from pymc_mrf.checks import check_labels, whole_number
 from pymc_mrf.distributions.arguments import NO_DATA, GivenData
 from pymc_mrf.distributions.column_warnings import warn_of_answers
-from pymc_mrf.distributions.continuous_field import (
+from pymc_mrf.distributions.field import (
     ContinuousField,
     check_diagonal,
-    measured_values,
-    needs_spread,
-    positive_scale,
-)
-from pymc_mrf.distributions.field import (
     check_parameter_rows,
     check_shape,
     given_graph,
+    measured_values,
+    needs_spread,
+    positive_scale,
     read_observed,
     registered_node,
 )
-from pymc_mrf.distributions.field_parameters import check_numbers, named_parameter
+from pymc_mrf.distributions.field_parameters import by_unit, check_numbers, named_parameter
 from pymc_mrf.distributions.gaussian_rv import starts_anywhere
 from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-from pymc_mrf.distributions.state_axes import by_unit
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.fields.table_columns import as_table

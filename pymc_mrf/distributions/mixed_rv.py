@@ -37,13 +37,7 @@ class MixedFieldRV(FieldRV):
     Of parameters weight (P,), bias (a, K), diagonal (c,) and mean (c,). A draw is NaN where the precision is
     not positive definite.
 
-    Attributes
-    ----------
-    scale : tuple of c floats
-        What measurements are divided by.
-    likelihood : Likelihood
-    leads_back : bool
-        As of `GaussianFieldRV`.
+    `scale` tuple of c floats: what measurements are divided by. `leads_back`: as of `GaussianFieldRV`.
     """
 
     name = "MixedMRF"
@@ -72,7 +66,6 @@ class MixedFieldRV(FieldRV):
 
     @cached_property
     def family(self) -> MixedFamily:
-        """What the parameters are called."""
         return mixed(self.columns)
 
     @cached_property
@@ -89,7 +82,6 @@ class MixedFieldRV(FieldRV):
         return [weight, bias, log_of(diagonal)] if self.layout.n_measured else [weight, bias]
 
     def implementation(self, jit):
-        """Draw one row."""
         layout, n_sweeps, scale = self.layout, self.n_sweeps, np.array(self.scale)
         answers, measured = self.columns.answers, self.columns.measurements
         n_listed, d, a = (
@@ -97,7 +89,7 @@ class MixedFieldRV(FieldRV):
             self.n_variables,
             len(layout.cards),
         )
-        listed = kernels.all_states(layout) if n_listed else kernels.listed(
+        listed = kernels.all_states(layout) if n_listed else kernels.list_states(
             layout, np.zeros((a, 0), dtype=np.int8), np.zeros(0)
         )  # fmt: skip
 
@@ -182,11 +174,10 @@ class MixedLogPartition(OfListed):
         return [pt.dscalar()]
 
     def implementation(self, jit):
-        """Sum over the states."""
         layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def log_partition(weight, bias, diagonal, states, z, base):
-            log_sum, log_det = kernels.fill_probabilities(
+            log_sum, log_det = kernels.fill_state_weights(
                 layout,
                 kernels.Listed(states, z, base),
                 weight,
@@ -199,7 +190,6 @@ class MixedLogPartition(OfListed):
         return log_partition
 
     def pullback(self, inputs, outputs, cotangents):
-        """Cotangent of the value times its derivatives."""
         [value] = cotangents
         products, shares, squares = MixedMoments(self.graph, self.columns)(*inputs)
         rest = [disconnected_type() for _ in inputs[3:]]
@@ -217,18 +207,17 @@ class MixedMoments(OfListed):
         return [pt.dvector(), pt.dmatrix(), pt.dvector()]
 
     def implementation(self, jit):
-        """Average over the states."""
         layout, allocate = layout_of(self.graph, self.columns), self._allocator(jit)
 
         def moments(weight, bias, diagonal, states, z, base):
             listed, at = kernels.Listed(states, z, base), allocate(len(base))
             products, shares = np.full(len(weight), np.nan), np.full(bias.shape, np.nan)
             squares = np.full(len(diagonal), np.nan)
-            log_sum, _ = kernels.fill_probabilities(
+            log_sum, _ = kernels.fill_state_weights(
                 layout, listed, weight, bias.copy().ravel(), diagonal, at
             )
             if np.isfinite(log_sum):
-                kernels.fill_means(layout, listed, at, products, shares, squares)
+                kernels.fill_weighted_means(layout, listed, at, products, shares, squares)
             return products, shares, squares
 
         return moments

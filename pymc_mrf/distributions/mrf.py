@@ -31,9 +31,8 @@ from pymc_mrf.distributions.field_rv import DRAW_SWEEPS
 from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.column_kinds import kinds_of_answers
-from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
+from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, one_or_each
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.state_numbers import one_or_each
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 

@@ -27,9 +27,9 @@ from pymc_mrf.distributions.foreign_routes import HiddenStates
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.log_partition import LogPartition, workspace_allocator
 from pymc_mrf.distributions.symbolic_tables import at_states, shared_by_rows
-from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.fields.two_starts import pairwise_starts_meet
 from pymc_mrf.graph.junction_tree import JunctionTree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -85,7 +85,6 @@ class UndirectedFieldRV(DiscreteFieldRV):
 
     @property
     def draws_exactly(self) -> bool:
-        """Whether random draws are exact."""
         return self.likelihood.uses_tree and self.tree.n_cells <= EXACT_DRAW_CELLS
 
 
@@ -172,7 +171,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
         return LogPartition(self.tree)
 
     def implementation(self, jit):
-        """Draw one row."""
         d, family = self.graph.n_nodes, self.family
         edge_statistics, fill_nodes = (
             family.edge_statistics(self.graph.edges),
@@ -211,7 +209,6 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
 
     @property
     def table_shapes(self):
-        """Shapes of the log tables of edges and nodes."""
         K = self.family.n_states
         return (self.graph.n_edges, K, K), (self.graph.n_nodes, K)
 
@@ -245,7 +242,7 @@ class MarkovRandomFieldRV(UndirectedFieldRV):
             work = allocate()
             tree_kernels.pack_pairwise(edge_tables, node_tables, work.tables)
             tree_kernels.collect(tree, work.tables, work)
-            tree_kernels.draw(tree, work, x, rng)
+            tree_kernels.draw_rows(tree, work, x, rng)
 
         return fill
 

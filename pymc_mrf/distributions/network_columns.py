@@ -9,9 +9,9 @@ from pymc.logprob.transforms import Transform
 
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.nominal import NominalMRF
+from pymc_mrf.distributions.multistate import NominalMRF
 from pymc_mrf.fields.column_kinds import ColumnKinds, check_mixed
-from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.families import one_or_each
 from pymc_mrf.fields.table_columns import Table
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -19,16 +19,9 @@ from pymc_mrf.graph.structure import PairwiseGraph
 class TableRows(NamedTuple):
     """Rows of a table as a field takes them.
 
-    Attributes
-    ----------
-    kinds : ColumnKinds
-        What the table was.
-    x : (n, d) array, or masked array if cells are missing
-        States, as integers if there is nothing else, and measurements.
-    labels : list
-        Labels of the rows, or their numbers.
-    mean, sd : (c,) arrays
-        Of the measurements, in their units.
+    `kinds`: what the table was. `x` (n, d), or masked if cells are missing: states, as integers if there
+    is nothing else, and measurements. `labels`: labels of the rows, or their numbers. `mean` and `sd`
+    (c,): of the measurements, in their units.
     """
 
     kinds: ColumnKinds
@@ -41,10 +34,8 @@ class TableRows(NamedTuple):
 def read_rows(table: Table, kinds: ColumnKinds) -> TableRows:
     """Read states and measurements of the columns of these kinds; others are left out.
 
-    Raises
-    ------
-    ValueError
-        If the table lacks a column, or one is of another kind, or holds what its kind cannot have.
+    Raises a ValueError if the table lacks a column, or one is of another kind, or holds what its kind
+    cannot have.
     """
     read = kinds.read(table, "table", kinds.names)
     assert read is not None  # it is a table
@@ -128,6 +119,5 @@ def declare_mixed(
 
 
 def keep_units(part: TableRows, dim: str) -> None:
-    """Keep means and standard deviations of the measurements in the model."""
     for name, values in (("column_mean", part.mean), ("column_sd", part.sd)):
         pm.Data(name, values, dims=dim)

@@ -9,8 +9,9 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_option, warn_user
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
-from pymc_mrf.distributions.group_weights import group_labels, group_names, group_weights
+from pymc_mrf.distributions.group_weights import group_names, group_weights, labels_of_groups
 from pymc_mrf.distributions.mrf import BoltzmannMachine
+from pymc_mrf.distributions.multistate import OrdinalMRF
 from pymc_mrf.distributions.network_columns import (
     TableRows,
     declare_measured,
@@ -19,11 +20,10 @@ from pymc_mrf.distributions.network_columns import (
     keep_units,
     read_rows,
 )
-from pymc_mrf.distributions.ordinal import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.column_reader import find_columns, when_of_rows
-from pymc_mrf.fields.state_numbers import one_or_each
+from pymc_mrf.fields.families import one_or_each
 from pymc_mrf.fields.table_columns import Table, as_numbered_table, as_table, check_row_labels
 from pymc_mrf.graph.builders import complete
 from pymc_mrf.graph.coordinates import coords
@@ -197,7 +197,7 @@ def network_model(
         members = _members(labels, len(part.labels))
         p = _registered(prior_difference, "p_difference")
         weights = group_weights(weight, list(members), p, slab)
-        names = group_names(group_labels(list(members)))
+        names = group_names(labels_of_groups(list(members)))
         for (group, rows), name in zip(members.items(), names, strict=True):
             own = part._replace(x=part.x[rows], labels=[part.labels[k] for k in rows])
             _declare(model, f"_{name}", kind, weights[group], own, graph, likelihood)
@@ -282,7 +282,6 @@ def _labels_of_rows(table: Any, groups: Any) -> tuple[list | None, list]:
 
 
 def _given_labels(groups: Any, table: Any) -> list:
-    """Labels as they are given, one for each row of the table."""
     import pandas as pd
 
     check_row_labels(groups, table, "groups", "the table")
@@ -371,7 +370,6 @@ def _declare(
 
 
 def _add_rows(model: pm.Model, suffix: str, items: TableRows) -> None:
-    """Name the rows, by their labels if these differ."""
     labels = items.labels
     model.add_coord(f"row{suffix}", labels if len(set(labels)) == len(labels) else range(len(labels)))
 

@@ -31,21 +31,9 @@ class PartlyObservedFieldRV(SymbolicRandomVariable):
 def register_partly(field, observed: np.ma.MaskedArray, name: str, dims: Any, initval: Any):
     """Register a field as an observed variable with its name and a free one, the missing cells.
 
-    Parameters
-    ----------
-    field : TensorVariable
-        Not registered.
-    observed : masked array
-    name : str
-    dims : tuple of str, optional
-    initval : optional
-        Of the missing cells.
-
-    Returns
-    -------
-    TensorVariable
-        All cells, the name of which is that of the field: an expression of both variables, which
-        the model does not know, so that draws do not hold the cells that never change.
+    `field`: not registered. `initval`: of the missing cells. Returns TensorVariable: all cells, the name
+    of which is that of the field: an expression of both variables, which the model does not know, so
+    that draws do not hold the cells that never change.
     """
     model, mask = pm.modelcontext(None), np.ma.getmaskarray(observed)
     whole, missing = field.type(), pt.constant(mask).type()

@@ -30,10 +30,7 @@ def tag_parents(node, model: pm.Model) -> None:
 
     Step assignment sees one variable at a time; the tag lets it know what the variable feeds.
 
-    Raises
-    ------
-    ValueError
-        If a Dirichlet process feeds a field whose parameters its samplers do not know.
+    Raises a ValueError if a Dirichlet process feeds a field whose parameters its samplers do not know.
     """
     parents = free_parents(node, model)
     grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)

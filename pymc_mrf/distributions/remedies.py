@@ -35,13 +35,7 @@ IN_GROUPS = (
 def advice(field: DeclaredField, left: Sequence[type[Likelihood]], verb: str) -> str:
     """Say with which likelihoods to declare a field, and what is right where these are only nearly so.
 
-    Parameters
-    ----------
-    field : DeclaredField
-    left : sequence of Likelihood classes
-        Those that serve.
-    verb : str
-        Before them, such as "declare with".
+    `left`: those that serve. `verb`: before them, such as "declare with".
     """
     family, parameters = field.op.pairwise_family, field.parameters
     said = f"{verb} likelihood={listed(left)}"
@@ -62,7 +56,6 @@ def advice(field: DeclaredField, left: Sequence[type[Likelihood]], verb: str) ->
 
 
 def refusal(name: str, likelihood: Likelihood, reason: str, remedy: str) -> ValueError:
-    """Say why a field does not have a likelihood."""
     return ValueError(f'{name}: likelihood="{likelihood.name}" {reason}; {remedy}')
 
 

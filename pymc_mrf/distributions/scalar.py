@@ -1,31 +1,49 @@
-"""A scalar PyMC distribution taken apart: a template that can be given other parameters.
+"""Priors of n entries that are made from draws of a scalar PyMC distribution, which is taken apart for it.
 
-A prior over many values, such as a Dirichlet process, is built on a distribution of one value. Users
-pass it as ``pm.X.dist(...)``; what is needed of it is its density at any value, draws of any number, its
-support point and its support, as functions of its parameters. Distributions that PyMC composes of others
-(half Cauchy, logit-normal, truncated, mixtures, ...) are served like all the rest.
+A prior over many values, such as a Dirichlet process, is built on a distribution of one value, a
+template that can be given other parameters. Users pass it as ``pm.X.dist(...)``; what is needed of it is
+its density at any value, draws of any number, its support point and its support, as functions of its
+parameters. Distributions that PyMC composes of others (half Cauchy, logit-normal, truncated, mixtures,
+...) are served like all the rest.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
 from pymc.distributions import transforms
 from pymc.distributions.censored import CensoredRV
 from pymc.distributions.continuous import FlatRV, HalfFlatRV
-from pymc.distributions.distribution import DiracDeltaRV, SymbolicRandomVariable
+from pymc.distributions.distribution import (
+    Continuous,
+    DiracDeltaRV,
+    Distribution,
+    SymbolicRandomVariable,
+)
 from pymc.distributions.distribution import support_point as pm_support_point
 from pymc.distributions.mixture import _BaseMixtureRV
-from pymc.distributions.shape_utils import change_dist_size
+from pymc.distributions.shape_utils import change_dist_size, rv_size_is_none
 from pymc.logprob.basic import logp as pm_logp
 from pymc.logprob.transforms import IntervalTransform
 from pymc.logprob.utils import ParameterValueError
+from pymc.pytensorf import collect_default_updates
 from pytensor.compile.mode import Mode
-from pytensor.graph.basic import Constant
+from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import graph_replace, vectorize_graph
+from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.random.type import RandomType
+from pytensor.tensor.random.utils import normalize_size_param
 from pytensor.tensor.type_other import NoneTypeT
+
+from pymc_mrf.checks import axes_of_values, check_labels
+from pymc_mrf.distributions.arguments import (
+    check_observed_entries,
+    entries_of_dims,
+    entries_of_shape,
+)
 
 
 def _is_draw(variable) -> bool:
@@ -50,7 +68,6 @@ def _parameters(variable) -> list:
 
 
 def _has_atoms(variable) -> bool:
-    """Whether single values have positive probability."""
     op = variable.owner.op
     if variable.type.dtype not in ("float64", "float32") or isinstance(op, CensoredRV | DiracDeltaRV):
         return True
@@ -61,25 +78,12 @@ def _has_atoms(variable) -> bool:
 class ScalarDistribution:
     """A continuous scalar distribution, free of the parameters it came with.
 
-    Parameters
-    ----------
-    variable : TensorVariable
-        Unregistered scalar distribution, ``pm.X.dist(...)``.
-    role : str
-        What it is to the user (``"base"``, ``"slab"``), for messages.
+    `variable`: unregistered scalar distribution, ``pm.X.dist(...)``. `role`: what it is to the user
+    (``"base"``, ``"slab"``), for messages. Raises a TypeError or ValueError if it is no PyMC
+    distribution, not continuous, not scalar, improper, or has constant parameters outside their domain.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no PyMC distribution, not continuous, not scalar, improper, or has constant parameters
-        outside their domain.
-
-    Attributes
-    ----------
-    op : Op
-        Of the distribution.
-    arguments : tuple of TensorVariable
-        What its parameters are computed from, as given: everything in it that is not a constant.
+    Attributes: `op`: of the distribution. `arguments`: what its parameters are computed from, as given:
+    everything in it that is not a constant.
     """
 
     def __init__(self, variable: Any, role: str) -> None:
@@ -133,7 +137,6 @@ class ScalarDistribution:
             )
 
     def has_density(self, *parameters):
-        """Whether the parameters are inside their domain: a symbolic truth value."""
         return pt.gt(self.log_density(self.support_point(*parameters), *parameters), -np.inf)
 
     def __getstate__(self):
@@ -157,7 +160,6 @@ class ScalarDistribution:
         return vectorize_graph(self._logp, replacement)
 
     def support_point(self, *parameters):
-        """Return a point inside the support, scalar."""
         return pm_support_point(self.at(*parameters))
 
     def support(self, *parameters):
@@ -177,3 +179,108 @@ class ScalarDistribution:
             transforms.circular: (-np.pi, np.pi),
         }
         return ends.get(transform)
+
+
+def entries_behind(parameter: Variable) -> list[Variable]:
+    """Vectors of entries, as of a `SpikeAndSlab`, that a parameter depends on."""
+    return [v for v in ancestors([parameter]) if v.owner and isinstance(v.owner.op, EntriesRV)]
+
+
+class EntriesRV(SymbolicRandomVariable):
+    """n values; inputs are a parameter of the prior's own and those of the scalar distribution.
+
+    `blocks` are the sizes of runs of entries with something in common, () if there are none.
+    """
+
+    def __init__(
+        self, *args, scalar: ScalarDistribution, n: int, blocks: tuple[int, ...] = (), **kwargs
+    ) -> None:
+        self.scalar = scalar
+        self.n = n
+        self.blocks = blocks
+        super().__init__(*args, **kwargs)
+
+    @staticmethod
+    @abstractmethod
+    def entries(
+        own, parameters: list, scalar: ScalarDistribution, shape: tuple, size, blocks: tuple[int, ...]
+    ) -> Any:
+        """Draw entries of the `shape` (..., n) symbolically; `size` is that shape without n, or None."""
+
+    @classmethod
+    def rv_op(
+        cls,
+        own,
+        *parameters,
+        scalar: ScalarDistribution,
+        n: int,
+        blocks: tuple[int, ...] = (),
+        size=None,
+        rng=None,
+    ):
+        """Build the random variable."""
+        size = normalize_size_param(size)
+        inner_size, inner_own = size.type(), own.type()
+        inner_parameters = [p.type() for p in parameters]
+        batch = () if rv_size_is_none(size) else tuple(inner_size[i] for i in range(size.type.shape[0]))
+        shape = (*batch, n)
+        own_size = inner_size if batch else None
+        theta = cls.entries(inner_own, inner_parameters, scalar, shape, own_size, blocks)
+        inputs = [inner_size, inner_own, *inner_parameters]
+        updates = collect_default_updates(inputs=inputs, outputs=(theta,))
+        n_rngs = len(updates)
+        core = ("m" if blocks else "n") if own.type.ndim else ""
+        signature = "".join(
+            f",({','.join('p' + str(i) + str(j) for j in range(p.type.ndim))})"
+            for i, p in enumerate(parameters)
+        )
+        rngs = ",".join(["[rng]"] * n_rngs)
+        op = cls(
+            inputs=[*updates.keys(), *inputs],
+            outputs=[*updates.values(), theta],
+            scalar=scalar,
+            n=n,
+            blocks=blocks,
+            extended_signature=f"{rngs},[size],({core}){signature}->{rngs},(n)",
+        )
+        fresh = [rng if rng is not None else pt.random.shared_rng(seed=None)]
+        fresh += [pt.random.shared_rng(seed=None) for _ in range(n_rngs - 1)]
+        return op(*fresh, size, own, *parameters)
+
+    def rebuild_rv(self, *args, **kwargs):
+        return self.rv_op(*args, scalar=self.scalar, n=self.n, blocks=self.blocks, **kwargs)
+
+    def shape_and_arguments(self, inputs) -> tuple:
+        """Shape (..., n), the prior's own parameter and those of the scalar among the inputs of a node."""
+        (_, size, positions), _ = self.get_input_output_type_idxs(self.extended_signature)
+        batch = () if rv_size_is_none(inputs[size]) else tuple(inputs[size])
+        return (*batch, self.n), *(inputs[i] for i in positions)
+
+
+def check_entry_labels(values: Any, name: str, dims: Any) -> None:
+    """Refuse a vector with labels that are not the coordinates of the last of `dims`, which are of edges."""
+    axes = axes_of_values(values, name)
+    if not axes or not axes[-1]:
+        return
+    *_, dim = (dims,) if isinstance(dims, str | None) else dims
+    own, what = pm.modelcontext(None).coords.get(dim), "edge"
+    if own is None:
+        own, what = range(axes[-1][0].length or 0), "entry"
+    check_labels(values, own, name, what)
+
+
+class KnownLength(Distribution):
+    """Registers vectors whose length is known from `shape` or `dims`, before anything is made of them."""
+
+    def __new__(cls, name, *args, dims=None, shape=None, **kwargs):
+        if shape is None and dims is not None:
+            shape = entries_of_dims(dims, name)
+        if shape is not None:
+            for given in ("observed", "initval"):
+                check_entry_labels(kwargs.get(given), f"{name}: {given}", dims)
+            check_observed_entries(kwargs.get("observed"), entries_of_shape(shape)[-1], name)
+        return super().__new__(cls, name, *args, dims=dims, shape=shape, **kwargs)
+
+
+class EntriesPrior(KnownLength, Continuous):
+    """Core of such priors; not used directly."""

@@ -25,10 +25,9 @@ from pytensor.graph import Op, Variable
 from pymc_mrf.checks import is_integer
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import entries_of_shape, parameter
-from pymc_mrf.distributions.entries import EntriesPrior, EntriesRV, check_entry_labels
+from pymc_mrf.distributions.field_parameters import axes_of_variable
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.named_axes import axes_of_variable
-from pymc_mrf.distributions.scalar import ScalarDistribution
+from pymc_mrf.distributions.scalar import EntriesPrior, EntriesRV, ScalarDistribution, check_entry_labels
 
 IMMOVABLE = (
     "the density of a SpikeAndSlab has no gradient in its values, so that NUTS and pm.fit cannot move "
@@ -47,7 +46,6 @@ class Included(NumbaOp, Guarded, Op):
     )
 
     def outputs(self, x):
-        """One truth value for each entry."""
         return [pt.tensor(dtype="bool", shape=x.type.shape)]
 
     def implementation(self, jit):
@@ -76,7 +74,6 @@ class SpikeAndSlabRV(EntriesRV):
 
     @staticmethod
     def entries(own, parameters, scalar, shape, size, blocks):
-        """Draw indicators, times draws of the slab."""
         rng, n_indicators = pt.random.shared_rng(seed=None), len(blocks) or shape[-1]
         _, included = pt.random.bernoulli(
             own, size=(*shape[:-1], n_indicators), rng=rng, return_next_rng=True

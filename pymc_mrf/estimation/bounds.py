@@ -22,7 +22,7 @@ from pymc_mrf.checks import (
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph.spanning_trees import component_of_nodes, tree_edge_probabilities
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.kernels.estimates.tree_reweighted import tree_reweighted_passes
+from pymc_mrf.kernels.estimates.belief_propagation import tree_reweighted_passes
 
 DAMPING = 0.3
 PASSES_PER_CHECK = 20

@@ -7,8 +7,7 @@ import numpy as np
 
 from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.missing_codes import missing_code
-from pymc_mrf.fields.table_columns import Table, as_table, number_of
+from pymc_mrf.fields.table_columns import Table, as_table, missing_code, number_of
 from pymc_mrf.fields.tables import positions, read_answers
 
 if TYPE_CHECKING:
@@ -69,15 +68,8 @@ def _numbers_of_texts(table: Table) -> np.ndarray | None:
 def read_states(x: Any, nodes: Any, family: Family) -> np.ndarray:
     """State indices (n, d) of complete observations; codes from 1 in a table are counted from 0.
 
-    Raises
-    ------
-    ValueError
-        If cells are missing, or are no states of the family.
-
-    Warns
-    -----
-    UserWarning
-        If codes from 1 are counted from 0.
+    Raises a ValueError if cells are missing, or are no states of the family. Warns if codes from 1 are
+    counted from 0.
     """
     answers, table = read_answers(x, nodes, family.node_states(len(nodes)), "x"), as_table(x)
     if answers is None or table is None or answers.is_missing.any() or family.states[0] != 0:
@@ -95,10 +87,7 @@ def read_states(x: Any, nodes: Any, family: Family) -> np.ndarray:
 def column_labels(nodes: Any, d: int | None) -> list:
     """Node labels of d columns, 0..d-1 by default; of any number of columns if d is None.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `nodes` are no labels, not d, or two of them are equal.
+    Raises a TypeError or ValueError if `nodes` are no labels, not d, or two of them are equal.
     """
     if nodes is None:
         return list(range(d or 0))

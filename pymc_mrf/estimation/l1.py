@@ -19,9 +19,9 @@ import numpy as np
 
 from pymc_mrf.checks import check_option, is_number, number, warn_user, whole_number
 from pymc_mrf.estimation.columns import read_states
-from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.l1_descent import Regressions, descend
 
@@ -66,7 +66,6 @@ class SparsePath:
 
     @property
     def n_edges(self) -> np.ndarray:
-        """Number of edges at each penalty, (k,)."""
         return np.count_nonzero(self.parameter, axis=1)
 
     def combined(self, combine: str) -> "SparsePath":
@@ -231,7 +230,6 @@ class L1Problem:
         return W + W.T if self.symmetric else W
 
     def biases(self, w: np.ndarray, beta: np.ndarray) -> np.ndarray:
-        """Uncentred biases (d,)."""
         return beta - self.matrix(w) @ self.m
 
     def losses(self, w, beta) -> tuple[np.ndarray, np.ndarray]:
@@ -302,7 +300,6 @@ def _combine(directed: np.ndarray, combine: str) -> np.ndarray:
 
 
 def _checked(penalties: Any, problem: L1Problem, tolerance: float, max_iterations: int) -> np.ndarray:
-    """Penalties in decreasing order, (k,)."""
     if penalties is None:
         w, beta = np.zeros(len(problem.ends)), np.zeros(problem.d)
         w, beta, _ = problem.minimise(w, beta, np.inf, tolerance, max_iterations)

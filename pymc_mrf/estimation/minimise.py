@@ -13,10 +13,8 @@ def minimise(
 ) -> Any:
     """Minimise a function of `start` (p,) that returns its value and gradient (p,).
 
-    Returns
-    -------
-    scipy.optimize.OptimizeResult
-        As of `scipy.optimize.minimize`, whose other arguments `options` are.
+    Returns scipy.optimize.OptimizeResult: as of `scipy.optimize.minimize`, whose other arguments
+    `options` are.
     """
     from scipy.optimize import minimize
 

@@ -11,7 +11,7 @@ from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.simulation.pcd import tied_statistics
+from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
 
 # Beyond this many parameters only the variances of the statistics are used
 FULL_COVARIANCE = 1000
@@ -39,11 +39,9 @@ class _Particles:
         self._statistics = np.empty((n_particles, problem.n_parameters))
 
     def sweep(self, parameters: np.ndarray) -> None:
-        """One Gibbs sweep of all particles."""
         self._simulator.sweep(self._x, *self._problem.tables(parameters), 1, self._rng)
 
     def mean(self) -> np.ndarray:
-        """Mean of the statistics (p,)."""
         return self._problem.moments(self._x)
 
     def statistics(self) -> np.ndarray:
@@ -90,7 +88,6 @@ class _Curvature:
             self._inverse = 1.0 / (variance * max(norm, 1.0))
 
     def newton(self, gap: np.ndarray) -> np.ndarray:
-        """Curvature^-1 gap, (p,)."""
         # einsum, not BLAS: starting threads for so small a product costs more than it saves
         return np.einsum("ij,j->i", self._inverse, gap) if self._full else self._inverse * gap
 
@@ -199,14 +196,9 @@ def _moments(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compare moments over CHECK sweeps at fixed parameters.
 
-    Returns
-    -------
-    gap : (p,) array
-        Data moment minus the particles' mean.
-    noise : (p,) array
-        Its Monte-Carlo standard error: particles are independent, sweeps of one particle are not.
-    covariance : (p, p) array
-        Of the statistics; diagonal beyond FULL_COVARIANCE parameters.
+    Returns `gap` (p,): data moment minus the particles' mean; `noise` (p,): its Monte-Carlo standard
+    error: particles are independent, sweeps of one particle are not; `covariance` (p, p): of the
+    statistics; diagonal beyond FULL_COVARIANCE parameters.
     """
     p = problem.n_parameters
     by_particle = np.zeros_like(particles.statistics())

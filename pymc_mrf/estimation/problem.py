@@ -9,9 +9,9 @@ import numpy as np
 
 from pymc_mrf.checks import check_labels, first_cell
 from pymc_mrf.estimation.columns import read_states
-from pymc_mrf.fields.distinct_rows import DistinctRows, distinct_rows
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.tables import DistinctRows, distinct_rows
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import Statistics, log_pseudo_likelihood
 from pymc_mrf.kernels.simulation.gibbs import edge_statistics
@@ -84,16 +84,8 @@ class FitProblem:
     A parameter vector has p = G entries for a family without node parameters, G + d for one with one number
     per node, and G + sum_i (K_i - 1) for thresholds.
 
-    Attributes
-    ----------
-    x : (n, d) int8 array
-        State indices.
-    graph : PairwiseGraph
-    family : Family
-    groups : (r,) int64 array
-        Labels as the user gave them.
-    labels : (r,) int64 array
-        The same labels as 0..G-1.
+    `x` (n, d) int8: state indices. `groups` (r,) int64: labels as the user gave them. `labels` (r,)
+    int64: the same labels as 0..G-1.
     """
 
     x: np.ndarray
@@ -104,7 +96,6 @@ class FitProblem:
 
     @classmethod
     def create(cls, x: Any, graph: Any, family: str, groups: Any, n_states: Any) -> "FitProblem":
-        """Validate the arguments of `fit`."""
         graph = as_graph(graph)
         if graph.n_edges == 0:
             raise ValueError("graph has no edges; there is no edge parameter to estimate")
@@ -136,7 +127,6 @@ class FitProblem:
 
     @cached_property
     def n_parameters(self) -> int:
-        """Number p of parameters."""
         return self.n_groups + int(self.node_entries.sum())
 
     @cached_property
@@ -263,7 +253,6 @@ class FitProblem:
             )
 
     def name_of(self, k: int) -> str:
-        """Name parameter k for users; tied edges by the first."""
         if k < self.n_groups:
             e = int(np.flatnonzero(self.labels == k)[0])
             return f"the {self.family.edge_parameter} of edge {self.graph.edge_labels[e]}"

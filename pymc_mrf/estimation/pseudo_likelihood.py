@@ -21,11 +21,7 @@ def maximise(
 ) -> tuple[np.ndarray, bool, int]:
     """Maximum of lpl / n - ridge / 2 * sum(parameters ** 2) in the box of +-PARAMETER_MAX.
 
-    Returns
-    -------
-    parameters : (p,) array
-    converged : bool
-    n_iterations : int
+    Returns `parameters` (p,), `converged` and `n_iterations`.
     """
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
     (rows, counts, _), graph, family = problem.distinct_rows, problem.graph, problem.family

@@ -75,13 +75,8 @@ def chow_liu(
 def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 0.0) -> np.ndarray:
     """Mutual information of every pair of columns, in nats, (d, d); the diagonal is zero.
 
-    Parameters
-    ----------
-    states : (n, d) int array
-        State indices 0..n_states-1.
-    n_states : int
-    pseudo_count : float
-        Added to every cell of each pair's table.
+    `states` (n, d) int: state indices 0..n_states-1. `pseudo_count`: added to every cell of each pair's
+    table.
     """
     n, d = states.shape
     indicator = (states[:, :, None] == np.arange(n_states)).astype(np.float64)  # (n, d, K)
@@ -99,7 +94,6 @@ def mutual_information(states: np.ndarray, n_states: int, pseudo_count: float = 
 
 
 def _check_states(x: np.ndarray) -> None:
-    """Refuse cells that are missing or no whole numbers."""
     if not np.isfinite(x).all():
         cell = first_cell(~np.isfinite(x))
         raise ValueError(f"x{list(cell)} is {x[cell]}; complete data are needed here: drop those rows")

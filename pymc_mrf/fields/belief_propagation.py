@@ -7,10 +7,9 @@ import numpy as np
 from pymc_mrf.checks import warn_user
 from pymc_mrf.fields.exact import ImpossibleFieldError
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links, factor_schedule, node_schedule
 from pymc_mrf.kernels.estimates import belief_propagation as kernel
-from pymc_mrf.kernels.estimates.local_modes import decode, iterated_conditional_modes
+from pymc_mrf.kernels.estimates.local_search import decode, iterated_conditional_modes
 
 PASSES_PER_DECODING = 10
 PATIENCE = 10

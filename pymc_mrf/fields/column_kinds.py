@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, repeated, warn_user
-from pymc_mrf.fields.dependence import dependent_columns
+from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.family import Family, contrasts
-from pymc_mrf.fields.gaussian import check_measurements, measurements
-from pymc_mrf.fields.missing_codes import MEASURED_SO, NOT_MEASURED, Ends, ends_of, missing_code
-from pymc_mrf.fields.state_numbers import states_of
+from pymc_mrf.fields.gaussian import check_measurements, dependent_columns, measurements
 from pymc_mrf.fields.table_columns import (
+    MEASURED_SO,
+    NOT_MEASURED,
     Answers,
     Column,
+    Ends,
     as_numbered_table,
     as_table,
     column_numbers,
+    ends_of,
+    missing_code,
     number_of,
     read_places,
 )
@@ -417,7 +420,6 @@ def _few(labels: Sequence) -> str:
 
 
 def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
-    """Return the record of tables that hold the states of a family as they are."""
     states = family.node_states(len(nodes))
     kind = "nominal" if family.name in ("agreement", "potts", "nominal") else "ordinal"
     labels = tuple(() if own == tuple(range(len(own))) else own for own in states)
@@ -425,7 +427,6 @@ def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
 
 
 def kinds_of_measurements(nodes: Sequence) -> ColumnKinds:
-    """Return the record of tables of measurements alone."""
     return ColumnKinds(tuple(nodes), ("continuous",) * len(nodes), (0,) * len(nodes))
 
 

@@ -10,14 +10,17 @@ import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
 from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
+from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.gaussian import why_no_measurement
-from pymc_mrf.fields.missing_codes import NO_ANSWER, NOT_MEASURED, ends_of, missing_code
-from pymc_mrf.fields.state_numbers import states_of
 from pymc_mrf.fields.table_columns import (
+    NO_ANSWER,
+    NOT_MEASURED,
     Column,
     Table,
     as_numbered_table,
     check_names,
+    ends_of,
+    missing_code,
     number_of,
 )
 
@@ -316,7 +319,6 @@ def _numbers_of_states(n_states: Any, names: Sequence) -> dict:
 
 
 def _check_named(given: Mapping, option: str, names: Sequence) -> None:
-    """Refuse a mapping by columns that names one which there is not."""
     strange = [name for name in given if name not in names]
     if strange:
         raise ValueError(f"{option} names {strange[0]!r}, but the table has no such column")
@@ -362,10 +364,6 @@ def _why_not(column: Column, kind: str) -> str:
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
         return "a number or text of its own in every row: drop it"
     return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
-
-
-def _is_truth(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
 
 
 def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> str:
@@ -448,7 +446,7 @@ def _labels(
     else:
         present = set(map(_plain, column.present()))
         found = tuple(sorted(present, key=lambda v: (number_of(v) is None, number_of(v) or 0.0, str(v))))
-        if _is_truth(found[0]):
+        if isinstance(found[0], bool | np.bool_):
             found = TRUTH
         if n_states is not None and all(isinstance(v, int) for v in found):
             for start in (0, 1):
@@ -468,6 +466,5 @@ def _labels(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as Python has it, a whole number as an int."""
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value == int(value) else value

@@ -16,16 +16,9 @@ from pymc_mrf.graph.tree_partition import check_tree_partition
 class Given[F](NamedTuple):
     """What evidence leaves of a field.
 
-    Attributes
-    ----------
-    rest : FixedField or None
-        Field of the free variables; None if there is none.
-    free : (n,) int array
-        Those variables.
-    kept : list of int
-        Factors of `rest`; empty for pairwise fields.
-    known : float
-        Sum of the log potentials of which all variables are known.
+    `rest`: field of the free variables; None if there is none. `free` (n,) int: those variables. `kept`:
+    factors of `rest`; empty for pairwise fields. `known`: sum of the log potentials of which all
+    variables are known.
     """
 
     rest: F | None
@@ -54,12 +47,8 @@ def evidence_states(
 ) -> np.ndarray:
     """State of each variable, (d,) int8, -1 where free.
 
-    Raises
-    ------
-    TypeError
-        If `evidence` is not a mapping or a state is not an integer.
-    ValueError
-        If it names an unknown variable or a state out of range.
+    Raises a TypeError if `evidence` is not a mapping or a state is not an integer. Raises a ValueError
+    if it names an unknown variable or a state out of range.
     """
     states = np.full(len(labels), -1, dtype=np.int8)
     if evidence is None:
@@ -144,10 +133,7 @@ def absorb_factors(
 
     Next to them, the sum of the entries of the factors of which all variables are known.
 
-    Raises
-    ------
-    ValueError
-        If the evidence makes a factor -inf throughout.
+    Raises a ValueError if the evidence makes a factor -inf throughout.
     """
     kept: list[int] = []
     left_scopes: list[tuple[int, ...]] = []
@@ -181,11 +167,8 @@ def free_blocks(
 ) -> list[list[int]]:
     """Blocks of a partition by label as indices among the free variables, the known ones left out.
 
-    Raises
-    ------
-    ValueError
-        If the blocks, and a block for each known variable that they leave out, are not a partition
-        into forests.
+    Raises a ValueError if the blocks, and a block for each known variable that they leave out, are not a
+    partition into forests.
     """
     blocks = [
         sequence(block, f"partition[{k}]", "nodes")

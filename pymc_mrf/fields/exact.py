@@ -22,10 +22,7 @@ class ImpossibleFieldError(ValueError):
 def checked_table(table: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Read-only float64 copy of a log table of this shape: finite values, or -inf for impossible.
 
-    Raises
-    ------
-    ValueError
-        If it is not numeric, the shape differs or an entry is NaN or +inf.
+    Raises a ValueError if it is not numeric, the shape differs or an entry is NaN or +inf.
     """
     array = numeric_array(table, name, "iuf").astype(np.float64)
     check_array_shape(array, shape, name)
@@ -65,9 +62,8 @@ class ExactInference(ABC):
         return self.junction_tree.arrays
 
     def exact_log_partition(self) -> float:
-        """Log of the sum of exp(-energy) over all configurations."""
         tree = self._tree_arrays(SPARSER)
-        value = kernel.collect(tree, self.log_tables(), kernel.allocate(tree))
+        value = kernel.collect(tree, self.log_tables(), kernel.allocate_workspace(tree))
         return self._possible(value)
 
     def _possible(self, value: float) -> float:
@@ -82,24 +78,24 @@ class ExactInference(ABC):
         tree = self._tree_arrays('use method="tree", "gibbs" or "bp" instead, or a sparser graph')
         tables = self.log_tables()
         marginals = np.empty_like(tables)
-        work = kernel.allocate(tree)
+        work = kernel.allocate_workspace(tree)
         self._possible(kernel.log_partition_and_marginals(tree, tables, work, marginals))
         return marginals
 
     def exact_draws(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """`n` independent exact draws down the junction tree, (n, d) int8 state indices."""
         tree = self._tree_arrays('use method="tree" or "gibbs" instead, or a sparser graph')
-        work = kernel.allocate(tree)
+        work = kernel.allocate_workspace(tree)
         self._possible(kernel.collect(tree, self.log_tables(), work))
         x = np.zeros((n, self.n_variables), dtype=np.int8)
-        kernel.draw(tree, work, x, rng)
+        kernel.draw_rows(tree, work, x, rng)
         return x
 
     def exact_mode(self, remedy: str = SPARSER) -> np.ndarray:
         """Find a most probable configuration, (d,) int8 state indices (max-product)."""
         tree = self._tree_arrays(remedy)
         z = np.zeros(self.n_variables, dtype=np.int8)
-        self._possible(kernel.mode(tree, self.log_tables(), kernel.allocate(tree), z))
+        self._possible(kernel.mode(tree, self.log_tables(), kernel.allocate_workspace(tree), z))
         return z
 
     def check_configurations(self, x: Any) -> np.ndarray:

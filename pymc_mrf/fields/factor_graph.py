@@ -12,8 +12,8 @@ from pymc_mrf.fields.belief_propagation import Convergence, factor_belief_propag
 from pymc_mrf.fields.evidence import Given, absorb_factors
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField
+from pymc_mrf.fields.methods import estimates, moments
 from pymc_mrf.fields.modes import Mode
-from pymc_mrf.fields.monte_carlo import estimates, moments
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
 from pymc_mrf.fields.two_starts import factor_starts_meet
 from pymc_mrf.graph.factor_graph import FactorGraph

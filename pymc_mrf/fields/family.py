@@ -83,7 +83,6 @@ class Family:
 
     @property
     def has_own_scores(self) -> bool:
-        """Whether each node has scores of its own."""
         return bool(self.scores) and isinstance(self.scores[0], tuple)
 
     @cached_property
@@ -199,11 +198,9 @@ class Family:
         return np.arange(self.n_states) < cards[:, None]
 
     def node_states(self, n_nodes: int) -> list[tuple[int, ...]]:
-        """States of each node."""
         return [self.states[:k] for k in self.cards or [self.n_states] * n_nodes]
 
     def of_nodes(self, nodes: np.ndarray) -> "Family":
-        """Return the family of a field of these nodes."""
         cards = tuple(self.cards[i] for i in nodes) if self.cards else ()
         scores = tuple(self.scores[i] for i in nodes) if self.has_own_scores else self.scores
         return replace(self, cards=cards, scores=scores)
@@ -301,22 +298,9 @@ class Family:
     def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
         """Validate observations and translate states to indices.
 
-        Parameters
-        ----------
-        x : (n, n_nodes) array_like
-        n_nodes : int
-        name : str
-            Name of the argument, for error messages.
-
-        Returns
-        -------
-        (n, n_nodes) int8 array
-
-        Raises
-        ------
-        ValueError
-            If `x` is not numeric or not two-dimensional, is empty, has another number of columns, has
-            missing or non-finite cells or a value that is not a state.
+        `x` (n, n_nodes). `name`: name of the argument, for error messages. Returns (n, n_nodes) int8.
+        Raises a ValueError if `x` is not numeric or not two-dimensional, is empty, has another number of
+        columns, has missing or non-finite cells or a value that is not a state.
         """
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
             raise ValueError(
@@ -386,5 +370,4 @@ def contrasts(n_states: int, width: int) -> np.ndarray:
 
 
 def _array(value: Any) -> Any:
-    """Return numbers as a float64 array, symbolic variables as they are."""
     return value if hasattr(value, "owner") else np.asarray(value, dtype=np.float64)

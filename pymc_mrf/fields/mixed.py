@@ -20,10 +20,7 @@ from pymc_mrf.kernels.mixed import Layout
 class MixedFamily(Family):
     """What the parameters of a mixed field are called, and how many there are of each edge.
 
-    Attributes
-    ----------
-    columns : ColumnKinds
-        Of the nodes.
+    `columns`: of the nodes.
     """
 
     columns: ColumnKinds = field(kw_only=True)
@@ -37,12 +34,10 @@ class MixedFamily(Family):
         return len(self.columns.answers), self.n_states
 
     def node_shapes(self, n_nodes: int) -> list[tuple[int, ...]]:
-        """Shapes of the biases and of the diagonal, if there is any."""
         c = len(self.columns.measurements)
         return [self.node_shape(n_nodes), *([(c,)] if c else [])]
 
     def entry_labels(self, graph: Any) -> list[str]:
-        """Labels of the parameters of all edges."""
         return self.columns.entry_labels(graph)
 
 

@@ -12,9 +12,8 @@ from pymc_mrf.fields.belief_propagation import Convergence, pairwise_belief_prop
 from pymc_mrf.fields.evidence import Given, absorb_pairs
 from pymc_mrf.fields.exact import check_overflow, checked_table
 from pymc_mrf.fields.field import FixedField
-from pymc_mrf.fields.methods import DRAWS, MARGINALS
+from pymc_mrf.fields.methods import DRAWS, MARGINALS, ChainMoments, TwoMoments, estimates, moments
 from pymc_mrf.fields.modes import Mode, pairwise_mode
-from pymc_mrf.fields.monte_carlo import ChainMoments, TwoMoments, estimates, moments
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.fields.simulation import SWEEPS_KEPT, GibbsSimulator

@@ -1,8 +1,8 @@
 """Perfect sampling of binary pairwise fields whose couplings can be made attractive.
 
 Exact independent draws by monotone coupling from the past (Propp & Wilson, 1996), after couplings
-have been made attractive by `pymc_mrf.fields.attraction`. Fields of more than two states, and couplings that
-no exchange of states makes attractive, are not implemented.
+have been made attractive by `attractive_form`. Fields of more than two states, and couplings that no exchange
+of states makes attractive, are not implemented.
 """
 
 from typing import Any
@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import first_cell, numeric_array, random_generator, whole_number
-from pymc_mrf.fields.attraction import FrustrationError, attractive_form
 from pymc_mrf.fields.exact import check_overflow, checked_table
-from pymc_mrf.fields.pairwise_tables import PairwiseTables
+from pymc_mrf.fields.pairwise_tables import FrustrationError, PairwiseTables, attractive_form
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.kernels.simulation import coupling_from_the_past as kernel
 
@@ -33,33 +32,15 @@ def perfect_sample(
     The only error is the rounding of conditional probabilities, below 2 ** -31 each (see
     `pymc_mrf.kernels.simulation.coupling_from_the_past`).
 
-    Parameters
-    ----------
-    graph : networkx.Graph or PairwiseGraph
-    edge_tables : (r, 2, 2) array_like, finite
-        Log potentials, edges in graph order; the first index is the state of the edge's first node.
-    node_tables : (d, 2) array_like, finite
-        Log potentials, nodes in graph order.
-    n : int
-        Number of draws, non-negative.
-    rng : numpy.random.Generator or int, optional
-        Generator or seed.
-    max_sweeps : int
-        How far back in time chains may start, at least 1. The sweeps needed grow with the logarithm of d
-        and n where couplings are weak, and without practical limit where they order the field.
+    `edge_tables` (r, 2, 2), finite: log potentials, edges in graph order; the first index is the state
+    of the edge's first node. `node_tables` (d, 2), finite: log potentials, nodes in graph order. `n`:
+    number of draws, non-negative. `rng`: generator or seed. `max_sweeps`: how far back in time chains
+    may start, at least 1. The sweeps needed grow with the logarithm of d and n where couplings are weak,
+    and without practical limit where they order the field.
 
-    Returns
-    -------
-    (n, d) int8 array
-        State indices.
-
-    Raises
-    ------
-    ValueError
-        If the field is not binary, a table has another shape or entries that are not finite, or the
-        signs of the couplings are not balanced.
-    RuntimeError
-        If the chains have not met within `max_sweeps` sweeps.
+    Returns (n, d) int8: state indices. Raises a ValueError if the field is not binary, a table has
+    another shape or entries that are not finite, or the signs of the couplings are not balanced. Raises
+    a RuntimeError if the chains have not met within `max_sweeps` sweeps.
     """
     graph = as_graph(graph)
     n, max_sweeps = whole_number(n, "n", 0), whole_number(max_sweeps, "max_sweeps", 1)

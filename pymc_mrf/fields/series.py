@@ -18,19 +18,11 @@ MOST_MISSING = 100
 class SeriesRows(Frozen):
     """Rows of one or several series, and the earlier rows on which each depends, frozen.
 
-    Parameters
-    ----------
-    n_rows : int
-        T.
-    windows : (m, 1 + L) int64 array
-        Rows that have all earlier rows they depend on, in their order; beside each the row that is one lag
-        earlier, and so on for L lags.
-    first : (T, d) int8 array
-        State indices of the rows that have not; -1 in all others, and where cells are missing.
-    places : dict
-        Rows of each series in their order, int64 arrays, by its label.
-    weights : (m,) int64 array, optional
-        How many observations the first row of each window stands for, 1 by default.
+    `n_rows`: T. `windows` (m, 1 + L) int64: rows that have all earlier rows they depend on, in their
+    order; beside each the row that is one lag earlier, and so on for L lags. `first` (T, d) int8: state
+    indices of the rows that have not; -1 in all others, and where cells are missing. `places`: rows of
+    each series in their order, int64 arrays, by its label. `weights` (m,) int64, optional: how many
+    observations the first row of each window stands for, 1 by default.
     """
 
     n_rows: int
@@ -95,36 +87,16 @@ def read_order(
 ) -> tuple[dict[Any, np.ndarray], np.ndarray]:
     """Find the rows of each series, and where rows are missing between them.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the table.
-    series : (n_rows,) or (n_rows, k) labels, optional
-        Which series each row belongs to, k labels together if there are several; rows of a series are in
-        their order, also where others come between.
-    time : (n_rows,) whole numbers, optional
-        Time of each row, by which rows of a series are one apart; the unit is the largest of which all
-        intervals between rows are multiples.
-    name : str
-        For messages.
+    `n_rows`: rows of the table. `series` (n_rows,) or (n_rows, k) labels, optional: which series each
+    row belongs to, k labels together if there are several; rows of a series are in their order, also
+    where others come between. `time` (n_rows,) whole numbers, optional: time of each row, by which rows
+    of a series are one apart; the unit is the largest of which all intervals between rows are multiples.
+    `name`: for messages.
 
-    Returns
-    -------
-    places : dict
-        Rows of each series, int64 arrays, in the table with the missing rows.
-    source : int64 array
-        Row of the table that each of its rows was, -1 for missing ones.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label, or one whole number, for each row, times of a series do not increase, or
-        nearly all rows would be missing.
-
-    Warns
-    -----
-    UserWarning
-        If the unit of time is not 1, or more rows are missing than there are.
+    Returns `places`: rows of each series, int64 arrays, in the table with the missing rows; `source`:
+    row of the table that each of its rows was, -1 for missing ones. Raises a ValueError if there is not
+    one label, or one whole number, for each row, times of a series do not increase, or nearly all rows
+    would be missing. Warns if the unit of time is not 1, or more rows are missing than there are.
     """
     labels = _labels(series, n_rows, name)
     gaps = _gaps(labels, time, series is not None, name)
@@ -186,15 +158,7 @@ def row_states(cards: Sequence[int] | np.ndarray) -> np.ndarray:
 def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) -> np.ndarray:
     """Find the rows with a past and the earlier rows, (m, 1 + L), of series whose rows are at `places`.
 
-    Raises
-    ------
-    ValueError
-        If no series is long enough to have one.
-
-    Warns
-    -----
-    UserWarning
-        If some are not.
+    Raises a ValueError if no series is long enough to have one. Warns if some are not.
     """
     most = max(lags)
     short = [label for label, own in places.items() if len(own) <= most]
@@ -223,7 +187,6 @@ def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) 
 
 
 def _labels(series: Any, n_rows: int, name: str) -> list:
-    """Labels of the rows as a list, tuples where there are several."""
     if series is None:
         return [0] * n_rows
     labels = np.asarray(series, dtype=object)

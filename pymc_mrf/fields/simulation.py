@@ -39,7 +39,7 @@ class PackedChains:
         self.graph = graph
         self.n_chains = n_chains
         self.plan = packed_gibbs.plan(graph.arrays)
-        self.tables = packed_gibbs.allocate(self.plan, n_chains)
+        self.tables = packed_gibbs.allocate_tables(self.plan, n_chains)
         self.z = np.zeros((graph.n_nodes, packed_states.n_words(n_chains)), dtype=np.uint64)
 
     def load(self, x: np.ndarray) -> None:
@@ -216,15 +216,8 @@ class GibbsSimulator:
     ) -> None:
         """Move every row of `x` by `n_sweeps` sweeps, in place: `load`, `advance`, `store`.
 
-        Parameters
-        ----------
-        x : (m, d) int8 array
-            State indices 0..K-1, one chain per row, in any order of memory.
-        edge_tables : (r, K, K) array
-        node_tables : (d, K) array
-            Log potentials; -inf marks what is impossible.
-        n_sweeps : int
-        rng : numpy.random.Generator
+        `x` (m, d) int8: state indices 0..K-1, one chain per row, in any order of memory. `edge_tables`
+        (r, K, K). `node_tables` (d, K): log potentials; -inf marks what is impossible.
         """
         self.load(x)
         self.advance(edge_tables, node_tables, n_sweeps, rng)
@@ -255,12 +248,8 @@ class GibbsSimulator:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Move the chains as `advance` does, and count the states that each chain is in after each sweep.
 
-        Returns
-        -------
-        nodes : (d, K - 1, m) int32 array
-            Sweeps after which a node is in each of the states 1..K-1.
-        pairs : (r, K - 1, K - 1, m) int32 array
-            Sweeps after which the ends of an edge are in two of them.
+        Returns `nodes` (d, K - 1, m) int32: sweeps after which a node is in each of the states 1..K-1;
+        `pairs` (r, K - 1, K - 1, m) int32: sweeps after which the ends of an edge are in two of them.
         """
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         sweeps = self._prepare(edge_tables, node_tables, n_sweeps)
@@ -272,7 +261,7 @@ class GibbsSimulator:
             for columns in kept:
                 sweeps(1, rng)
                 self._chains.store(columns.T)
-            pair_counts.count_states(kept, self.graph.edges, nodes, pairs)
+            pair_counts.count_states_of_chains(kept, self.graph.edges, nodes, pairs)
         return nodes, pairs
 
     def _prepare(self, edge_tables: np.ndarray, node_tables: np.ndarray, n_sweeps: int) -> Sweeps:
@@ -289,11 +278,8 @@ class GibbsSimulator:
     def pair_counts(self) -> np.ndarray:
         """Count the state pairs of every edge over the chains loaded, as they are now.
 
-        Returns
-        -------
-        (r, K, K) int64 array
-            First index: state of the first node of the edge. The sum of an edge statistic f over the
-            chains is ``(counts * f).sum((1, 2))``.
+        Returns (r, K, K) int64: first index: state of the first node of the edge. The sum of an edge
+        statistic f over the chains is ``(counts * f).sum((1, 2))``.
         """
         counts = np.empty((self.graph.n_edges, self.n_states, self.n_states), dtype=np.int64)
         self._chains.pair_counts(counts)

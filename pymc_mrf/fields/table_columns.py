@@ -1,4 +1,7 @@
-"""Tables of pandas, polars, pyarrow and xarray: their columns, missing cells, categories as numbers."""
+"""Tables of pandas, polars, pyarrow and xarray: their columns, missing cells, categories as numbers.
+
+Numbers such as 99 and -999 stand for missing values by all appearances.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,17 +14,19 @@ from pymc_mrf.checks import axes_of_values, numeric_array, repeated, sequence
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
+FORM = re.compile(r"9+|8+|77+|9+[678]")
+"""Whole numbers that often stand for missing values, without their sign."""
+
+NOT_MEASURED = "take the column in another unit, as x / 10, if it was measured"
+MEASURED_SO = "if it was measured, write it with a decimal place, as x + 0.001"
+NO_ANSWER = "if it is an answer, name the states, by n_states or an ordered categorical"
+
 
 class Answers(NamedTuple):
     """Columns of a table in the order of the nodes.
 
-    Attributes
-    ----------
-    values : (n, d) int64 array, or float64 array
-        Floats only where a cell holds no whole number; 0 where it is missing.
-    is_missing : (n, d) bool array
-    rows : list
-        Labels of the rows, or their numbers.
+    `values` (n, d) int64, or float64: floats only where a cell holds no whole number; 0 where it is
+    missing. `is_missing` (n, d) bool. `rows`: labels of the rows, or their numbers.
     """
 
     values: np.ndarray
@@ -38,7 +43,6 @@ class Column(NamedTuple):
     categories: list | None = None
 
     def present(self) -> list:
-        """Return the values of the cells that are not missing."""
         return [v for v, gone in zip(self.values, self.is_missing.tolist(), strict=True) if not gone]
 
 
@@ -155,7 +159,6 @@ def _of_labelled_array(value: Any) -> Table | None:
 
 
 def check_names(table: Table, name: str) -> None:
-    """Refuse a table of which two columns have one name."""
     if twice := repeated(table.names):
         raise ValueError(f"{name} has two columns {twice[0]!r}: drop or rename one of them")
 
@@ -175,13 +178,8 @@ def check_row_labels(vector: Any, table: Any, name: str, what: str = "`observed`
 
     Missing labels are alike; what has none goes by position.
 
-    Parameters
-    ----------
-    vector : any
-    table : Table, Answers or None
-        None where rows have no labels.
-    name, what : str
-        Of the vector and of the table, for messages.
+    `table`: None where rows have no labels. `name` and `what`: of the vector and of the table, for
+    messages.
     """
     import pandas as pd
 
@@ -250,3 +248,49 @@ def n_categories(column: Column) -> int:
     if labels and all(_NUMBER.fullmatch(label.strip()) for label in labels):
         return int(max(map(float, labels))) + 1
     return len(labels)
+
+
+Ends = tuple[float, float]
+"""Smallest and largest value of a column of measurements."""
+
+
+def missing_code(column: Column, otherwise: str, known: Ends | None = None) -> str:
+    """Say which number of a column stands for missing values by all appearances, if one does.
+
+    These are numbers such as 99 and -999, as far from all others as these from each other; those below 0 of
+    two digits or more also where no other number is. `otherwise` is the remedy if it does not. Rows that
+    follow others are taken together with the ends of these, which are `known`.
+    """
+    x = _numbers(column)
+    distinct = np.unique(x[np.isfinite(x)])
+    if known is not None:
+        distinct = distinct[(distinct < known[0]) | (distinct > known[1])]
+    is_code = distinct == np.round(distinct)
+    is_code[is_code] = [FORM.fullmatch(f"{abs(v):.0f}") is not None for v in distinct[is_code]]
+    others = np.unique(np.append(distinct[~is_code], [] if known is None else known))
+    if not is_code.any() or len(others) < 2:
+        return ""
+    low, high, is_whole = float(others[0]), float(others[-1]), (others == np.round(others)).all()
+    for v in distinct[is_code]:
+        is_far = max(v - high, low - v) >= max(high - low, 2.0 * is_whole)
+        if is_far or (v <= -77 and low >= 0):
+            return (
+                f"has the value {v:g} in {int((x == v).sum())} rows and all others from {low:g} to {high:g}: "
+                f"replace it by a missing value if it stands for one, as with table.mask(table == {v:g}); "
+                f"{otherwise}"
+            )
+    return ""
+
+
+def ends_of(column: Column) -> Ends | None:
+    """Smallest and largest number of a column; None if it has fewer than two."""
+    x = _numbers(column)
+    x = x[np.isfinite(x)]
+    return (float(x.min()), float(x.max())) if len(x) and x.min() < x.max() else None
+
+
+def _numbers(column: Column) -> np.ndarray:
+    """Numbers of the cells that are not missing; NaN of what is none."""
+    if isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf":
+        return column.values[~column.is_missing].astype(np.float64)
+    return np.array([np.nan if (v := number_of(value)) is None else v for value in column.present()])

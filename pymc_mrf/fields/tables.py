@@ -1,4 +1,4 @@
-"""Tables of answers: the columns of nodes, by their names, and how many states they have."""
+"""Tables of answers: the columns of nodes, by their names, how many states they have, rows that are equal."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, repeated, sequence
-from pymc_mrf.fields.missing_codes import NO_ANSWER, missing_code
 from pymc_mrf.fields.table_columns import (
+    NO_ANSWER,
     Answers,
     Column,
     Numbers,
@@ -16,11 +16,14 @@ from pymc_mrf.fields.table_columns import (
     as_table,
     check_names,
     column_numbers,
+    missing_code,
     n_categories,
     read_places,
 )
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import as_graph
+
+LARGEST_KEY = 2**62
 
 
 class Prepared(NamedTuple):
@@ -117,24 +120,12 @@ def read_answers(
     and True the numbers 0 and 1. Categories that are numbers are these numbers; other ordered categories
     (ordered in pandas and pyarrow, ``Enum`` in polars) are the states in their order.
 
-    Parameters
-    ----------
-    table : DataFrame of pandas or polars, pyarrow.Table or 2-d xarray.DataArray; or any
-        A series, or a DataArray of one dimension, that is labelled by nodes is one row.
-    nodes : sequence of d hashables
-    states : sequence of d tuples, optional
-        States of each node; ordered categories are 0, 1, ... without.
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        Names of the columns that are the nodes, in node order, if they are others; further columns are
-        ignored.
-
-    Raises
-    ------
-    ValueError
-        If a node has no column or a column no node, or a column holds text, unordered categories that are no
-        numbers, or not as many categories as its node has states.
+    `table`: a series, or a DataArray of one dimension, that is labelled by nodes is one row. `nodes`
+    sequence of d hashables. `states`: states of each node; ordered categories are 0, 1, ... without.
+    `name`: of the argument, for messages. `columns`: names of the columns that are the nodes, in node
+    order, if they are others; further columns are ignored. Raises a ValueError if a node has no column
+    or a column no node, or a column holds text, unordered categories that are no numbers, or not as many
+    categories as its node has states.
     """
 
     def numbers(column: Column, i: int, label: Any) -> np.ndarray:
@@ -172,20 +163,9 @@ def count_states(x: Any, nodes: Sequence, name: str, columns: Sequence | None = 
 
     They go up to the largest that a cell has; of ordered categories up to the last.
 
-    Parameters
-    ----------
-    x : array_like, masked array or table
-    nodes : sequence of d hashables
-    name : str
-        Of the argument, for messages.
-    columns : sequence, optional
-        As for `read_answers`.
-
-    Raises
-    ------
-    ValueError
-        If a node has no cell with a value, or none has the state 0, or a column of a table has a number that
-        stands for missing values by all appearances.
+    `nodes` sequence of d hashables. `name`: of the argument, for messages. `columns`: as for
+    `read_answers`. Raises a ValueError if a node has no cell with a value, or none has the state 0, or a
+    column of a table has a number that stands for missing values by all appearances.
     """
     answers = read_answers(x, nodes, None, name, columns)
     if answers is None:
@@ -285,3 +265,38 @@ def _places(names: list, nodes: list) -> dict:
         by_text = {}
     found = {node: place.get(node, by_text.get(str(node))) for node in nodes}
     return {node: k for node, k in found.items() if k is not None}
+
+
+class DistinctRows(NamedTuple):
+    """Rows of a matrix (n, d), each once.
+
+    `rows` (m, d): in lexicographic order; of the type of the matrix. `counts` (m,) float: how often each
+    occurs. `where` (n,) int: which of them each row of the matrix is.
+    """
+
+    rows: np.ndarray
+    counts: np.ndarray
+    where: np.ndarray
+
+
+def distinct_rows(x: np.ndarray) -> DistinctRows:
+    """Count the rows of `x` (n, d), integers.
+
+    A row is one number whose digits are its entries, which is much faster than `numpy.unique` along an axis.
+    Where numbers would become too large, ranks take their place.
+    """
+    key, n_keys = np.zeros(len(x), dtype=np.int64), 1
+    for column in x.T.astype(np.int64):
+        low, base = int(column.min()), int(column.max()) - int(column.min()) + 1
+        if n_keys * base > LARGEST_KEY:
+            (key, n_keys), (column, base), low = _ranks(key), _ranks(column), 0
+        key = key * base + (column - low)
+        n_keys *= base
+    _, first, where, counts = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    return DistinctRows(x.take(first, axis=0), counts.astype(np.float64), where)
+
+
+def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Which of the different values each of them is, and how many these are."""
+    different, rank = np.unique(values, return_inverse=True)
+    return rank, len(different)

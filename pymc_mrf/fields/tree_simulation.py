@@ -6,14 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pymc_mrf.checks import check_array_shape
-from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.forest_arrays import forest_arrays
+from pymc_mrf.graph.forest_arrays import factor_forest_arrays, forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.swendsen_wang import swendsen_wang_sweeps
 from pymc_mrf.kernels.trees import factor_tree_sampling, tree_marginals, tree_sampling
 from pymc_mrf.kernels.trees.tree_potentials import tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import sweep_potentials
+
+_NO_SUMS = np.zeros((0, 0, 0)), np.zeros((0, 0))
 
 
 def in_turn(forests: list[Any], n_sweeps: int, rng: np.random.Generator) -> list[tuple[Any, int]]:
@@ -29,18 +30,9 @@ class ForestSimulator:
     Leaves the field invariant, given the values of the clamped nodes. With several partitions each
     sweep takes one of them at random: a mixture of kernels, of which each leaves the field invariant.
 
-    Parameters
-    ----------
-    graph : PairwiseGraph or FactorGraph
-    partitions : sequence of partitions
-        Each a list of collections of node *indices*, or of variables.
-    clamped : collection of int
-        Nodes that are in no block and keep their values.
-
-    Raises
-    ------
-    ValueError
-        If there is no partition, or one is not valid.
+    `partitions`: each a list of collections of node *indices*, or of variables. `clamped`: nodes that
+    are in no block and keep their values. Raises a ValueError if there is no partition, or one is not
+    valid.
     """
 
     _lay_out: ClassVar[Callable[..., Any]]
@@ -83,21 +75,9 @@ class TreeSimulator(ForestSimulator):
     ) -> None:
         """Move every row of `x` by `n_sweeps` sweeps, in place.
 
-        Parameters
-        ----------
-        x : (m, d) int8 array
-            State indices, each row of positive probability.
-        edge_tables : (r, K, K) array
-            Log tables.
-        node_tables : (d, K) or (m, d, K) array
-            Log tables, shared or one per row.
-        n_sweeps : int
-        rng : numpy.random.Generator
-
-        Raises
-        ------
-        ValueError
-            If an array has another shape or dtype.
+        `x` (m, d) int8: state indices, each row of positive probability. `edge_tables` (r, K, K): log
+        tables. `node_tables` (d, K) or (m, d, K): log tables, shared or one per row. Raises a ValueError
+        if an array has another shape or dtype.
         """
         nodes = self._checked(x, edge_tables, node_tables)
         for forest, n in in_turn(self.forests, n_sweeps, rng):
@@ -163,9 +143,6 @@ def sweep_trees_and_clusters(
             swendsen_wang_sweeps(x, edges, coupling, weights, 1, rng)
         else:
             sweep_potentials(x, potentials, forest, 1, rng)
-
-
-_NO_SUMS = np.zeros((0, 0, 0)), np.zeros((0, 0))
 
 
 class FactorTreeSimulator(ForestSimulator):

@@ -17,11 +17,9 @@ import numpy as np
 
 from pymc_mrf.fields.pairwise_tables import PairwiseTables
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import FactorLinks, factor_links, node_schedule
+from pymc_mrf.graph.factor_graph import FactorGraph, FactorLinks, factor_links, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.local_modes import decode
-from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_search import CHANGES, decode, make_possible
 
 LEAST_SWEEPS = 20
 """Fewer are judged as these: in fewer, chains that forget at once may not meet by chance."""
@@ -44,14 +42,8 @@ def starts_meet(
 ) -> bool:
     """Whether chains meet within a number of sweeps; they are stopped where all have.
 
-    Parameters
-    ----------
-    x : (m + 1, d) int8 array
-        Starts, the last of which is order; moved in place.
-    sweep : callable
-        Moves them by a sweep.
-    potential : callable
-    n_sweeps : int
+    `x` (m + 1, d) int8: starts, the last of which is order; moved in place. `sweep`: moves them by a
+    sweep.
     """
     met = np.zeros(len(x) - 1, dtype=bool)
     for done in range(max(n_sweeps, LEAST_SWEEPS) + 1):
@@ -73,7 +65,6 @@ def annealed(x: np.ndarray, sweep: Callable[[np.ndarray, float], None], n_sweeps
 
 @lru_cache(maxsize=32)
 def _outward(graph: PairwiseGraph) -> np.ndarray:
-    """Order in which nodes follow their neighbours."""
     return node_schedule(graph)[0][::-1].copy()
 
 

@@ -101,7 +101,6 @@ def grid(
 
 
 def _lattice(shape: tuple[int, ...], ends: list[tuple[np.ndarray, np.ndarray]]) -> PairwiseGraph:
-    """Graph of the cells of a lattice, with edges in the order of their first node."""
     u, v = np.concatenate(ends, axis=1)
     by_first = np.argsort(u, kind="stable")
     return _by_number(list(itertools.product(*map(range, shape))), u[by_first], v[by_first])
@@ -180,7 +179,6 @@ def lagged(
 
 
 def _labels(nodes: int | Iterable[Hashable]) -> list:
-    """Labels of nodes, from them or their number."""
     if is_number(nodes):
         return list(range(whole_number(nodes, "nodes", 1)))
     return sequence(nodes, "nodes", "labels, or their number")

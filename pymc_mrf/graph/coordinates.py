@@ -43,9 +43,9 @@ def coords(graph: Any) -> dict[str, list]:
             f"graph: the edges {first!r} and {second!r} have the same label {twice[0]!r}; relabel the nodes "
             "(networkx.relabel_nodes) so that no name has two dashes"
         )
-    return {"node": node_labels(graph), "edge": labels}
+    return {"node": node_names(graph), "edge": labels}
 
 
-def node_labels(graph: PairwiseGraph | LaggedGraph) -> list:
+def node_names(graph: PairwiseGraph | LaggedGraph) -> list:
     """Names of the nodes in results: texts and integers as they are, other labels as text."""
     return [u if isinstance(u, str | int | np.integer) else str(u) for u in graph.nodes]

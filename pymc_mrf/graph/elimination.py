@@ -1,20 +1,23 @@
-"""Elimination orders and junction trees: what exact inference costs, known before it is paid for.
+"""Elimination orders, junction trees and factors: what exact inference costs, known before it is paid for.
 
-Eliminating the variables one by one turns a graph into a tree of cliques (Lauritzen &
-Spiegelhalter, 1988; Koller & Friedman, 2009, ch. 9 and 10). Time and memory of every exact
-computation are proportional to the sum of the sizes of the clique tables, which depends on the
-order. Finding the best order is NP-hard; `elimination_order` tries three rules and keeps the
-cheapest result. A rule is given up as soon as its tables are too large to be of use.
+Eliminating the variables one by one turns a graph into a tree of cliques (Lauritzen & Spiegelhalter,
+1988; Koller & Friedman, 2009, ch. 9 and 10). Time and memory of every exact computation are proportional
+to the sum of the sizes of the clique tables, which depends on the order. Finding the best order is
+NP-hard; `elimination_order` tries three rules and keeps the cheapest result. A rule is given up as soon
+as its tables are too large to be of use. The Cholesky factor of a matrix with the zeros of a graph has
+an entry for each neighbour that is left when a node is eliminated.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees.elimination import (
     MIN_DEGREE,
     MIN_FILL,
@@ -158,23 +161,11 @@ def elimination_order(
 ) -> tuple[list[int], Cost]:
     """Cheapest of the min-degree, reverse Cuthill-McKee and min-fill elimination orders.
 
-    Parameters
-    ----------
-    adjacency : Adjacency
-        Neighbours of the variables 0..d-1: those with which they occur in a factor.
-    cardinalities : (d,) sequence of int
-        Number of states of each variable.
-    most_cells : int
-        Table cells beyond which no order is of use.
+    `adjacency`: neighbours of the variables 0..d-1: those with which they occur in a factor.
+    `cardinalities` (d,) sequence of int: number of states of each variable. `most_cells`: table cells
+    beyond which no order is of use. Returns `order`: all variables, the first eliminated first.
+    Deterministic. `cost`.
 
-    Returns
-    -------
-    order : list of int
-        All variables, the first eliminated first. Deterministic.
-    cost : Cost
-
-    Notes
-    -----
     Min-fill (Kjærulff, 1990) is usually the best rule and the slowest; it is left out where the other two
     need more than `HOPELESS` times the cells that are of use. The sweep wins on large lattices: 16 x 16
     binary variables need 7e6 cells, against 8e6 to 2e7 for min-fill.
@@ -201,3 +192,57 @@ def elimination_order(
         if cost.n_cells < least.n_cells or (cost.n_cells == least.n_cells and best is sweep):
             best, least = order, cost
     return best.tolist(), least
+
+
+class CholeskyPattern(NamedTuple):
+    """Entries of the factor L of P K P', P being an order of elimination with little fill-in.
+
+    `indptr` (d + 1,) int64: column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal
+    first. `rows` (m,) int64: ascending within a column. `place` (d + r,) int64: where in `rows` the
+    diagonal entry of each node is, and that of each edge.
+    """
+
+    indptr: np.ndarray
+    rows: np.ndarray
+    place: np.ndarray
+
+
+def little_fill_order(links) -> np.ndarray:
+    """Order of elimination by minimum degree of a sparse symmetric matrix `links` (d, d) of scipy."""
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import spilu
+
+    # a factorisation that drops everything finds no more than the order of elimination
+    options = dict(diag_pivot_thresh=0.0, options=dict(SymmetricMode=True))
+    nothing = spilu(csc_array(links), 1.0, 1.0, permc_spec="MMD_AT_PLUS_A", **options)
+    return np.argsort(nothing.perm_c)
+
+
+@lru_cache(maxsize=16)
+def cholesky_pattern(graph: PairwiseGraph) -> CholeskyPattern:
+    """Find the pattern of a matrix with an entry for each node and each edge of `graph`."""
+    from scipy.sparse import coo_array
+
+    d, (u, v) = graph.n_nodes, graph.edges.T
+    degrees = np.bincount(graph.edges.ravel(), minlength=d) + 1.0
+    entries = np.concatenate([degrees, np.full(2 * graph.n_edges, -1.0)])
+    nodes = np.arange(d)
+    where = np.concatenate([nodes, u, v]), np.concatenate([nodes, v, u])
+    order = little_fill_order(coo_array((entries, where), shape=(d, d)))
+    position = np.empty(d, dtype=np.int64)
+    position[order] = nodes
+    ends = np.sort(position[graph.edges], axis=1)
+    later: list[set[int]] = [set() for _ in range(d)]
+    for low, high in ends.tolist():
+        later[low].add(high)
+    columns = []
+    for j, above in enumerate(later):  # what is eliminated joins all that come later
+        columns.append(np.array([j, *sorted(above)], dtype=np.int64))
+        if above:
+            parent = int(columns[-1][1])
+            later[parent] |= above - {parent}
+    indptr = np.concatenate([[0], np.cumsum([len(column) for column in columns])]).astype(np.int64)
+    rows = np.concatenate(columns) if columns else np.zeros(0, dtype=np.int64)
+    keys = np.repeat(nodes, np.diff(indptr)) * d + rows  # ascending
+    of_edges = np.searchsorted(keys, ends[:, 0] * d + ends[:, 1])
+    return CholeskyPattern(indptr, rows, np.concatenate([indptr[position], of_edges]).astype(np.int64))

@@ -1,4 +1,4 @@
-"""`Frozen`: base of what describes the structure of a field."""
+"""What nobody may change: arrays, also after they have been sent to another process, and graphs."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -6,6 +6,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+
+def read_only(kind: type, *fields: Any) -> Any:
+    """Named tuple of arrays, or of such tuples, all of them read-only from now on.
+
+    NumPy pickles an array without that mark. To numba it is part of the type: a copy of a step would
+    compile all of its kernels once more. Named tuples are therefore pickled as calls of this function.
+    """
+    for value in fields:
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return kind(*fields)
 
 
 class Frozen(ABC):
@@ -43,11 +55,8 @@ class Frozen(ABC):
 class LabelledGraph(Frozen):
     """Base of graphs with labels of nodes in an order, and edges in an order.
 
-    Attributes
-    ----------
-    nodes : tuple of d hashables
-    edges : (r, 2) int64 array
-        Positions in `nodes` of the two nodes of each edge.
+    `nodes` tuple of d hashables. `edges` (r, 2) int64: positions in `nodes` of the two nodes of each
+    edge.
     """
 
     nodes: tuple[Any, ...]

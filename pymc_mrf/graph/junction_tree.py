@@ -38,25 +38,12 @@ class JunctionTree(Frozen):
     first. Besides the given scopes every variable gets a factor of its own, in order, after them:
     factor f < len(scopes) is ``scopes[f]`` and factor len(scopes) + i is variable i alone.
 
-    Parameters
-    ----------
-    scopes : iterable of sequences of int, or int array of two dimensions
-        Variables of each factor, all different within a factor; index order of the factor's table.
-    cardinalities : (d,) sequence of int
-        Number of states of each variable, 2..127.
-    order : sequence of int, optional
-        Elimination order; by default the result of `elimination_order` for at most `MAX_CELLS` cells.
+    `scopes`: variables of each factor, all different within a factor; index order of the factor's table.
+    `cardinalities` (d,) sequence of int: number of states of each variable, 2..127. `order`: elimination
+    order; by default the result of `elimination_order` for at most `MAX_CELLS` cells.
 
-    Attributes
-    ----------
-    n_scopes : int
-        Number of scopes given.
-    cardinalities, order : tuples of int
-
-    Raises
-    ------
-    ValueError
-        If `order` is not a permutation of the variables.
+    Attributes: `n_scopes`: number of scopes given. Raises a ValueError if `order` is not a permutation
+    of the variables.
     """
 
     n_scopes: int

@@ -12,22 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import repeated, whole_number
-from pymc_mrf.graph.frozen import LabelledGraph
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import LabelledGraph, read_only
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph, positions_of_pairs
 
 
 class ArrowArrays(NamedTuple):
     """Who depends on whom, in the form in which kernels take it; a link is two arrows within the row.
 
-    Attributes
-    ----------
-    in_ptr : (d + 1,) int64 array
-        Arrows to node i are those from ``in_ptr[i]`` to ``in_ptr[i + 1]`` of the next three.
-    source, in_lag, in_edge : (n,) int64 arrays
-        Node from which each arrow leads, position of its lag as in `LaggedGraph.lag_of`, and its edge.
-    out_ptr, target, out_lag, out_edge : (d + 1,), (n,), (n,), (n,) int64 arrays
-        Likewise of the arrows from each node.
+    `in_ptr` (d + 1,) int64: arrows to node i are those from ``in_ptr[i]`` to ``in_ptr[i + 1]`` of the
+    next three. `source`, `in_lag` and `in_edge` (n,) int64: node from which each arrow leads, position
+    of its lag as in `LaggedGraph.lag_of`, and its edge. `out_ptr`, `target`, `out_lag` and `out_edge` (d
+    + 1,), (n,), (n,), (n,) int64: likewise of the arrows from each node.
     """
 
     in_ptr: np.ndarray
@@ -164,7 +159,6 @@ def _restored(nodes: tuple, lags: tuple, edges: np.ndarray, lag_of: np.ndarray) 
 
 
 def _lags(lag: Any) -> tuple[int, ...]:
-    """Check lags, one or several."""
     if isinstance(lag, Sequence | np.ndarray) and not isinstance(lag, str):
         lags = tuple(whole_number(one, f"lag[{k}]", 1) for k, one in enumerate(lag))
     else:
@@ -177,21 +171,10 @@ def _lags(lag: Any) -> tuple[int, ...]:
 def as_lagged(graph: Any, lag: Any = None, links: Any = None) -> LaggedGraph:
     """Coerce a `networkx.DiGraph` or a `LaggedGraph` to a `LaggedGraph`.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph or LaggedGraph
-    lag : int, or sequence of int, optional
-        1 by default; of a `LaggedGraph` its own.
-    links : networkx.Graph or PairwiseGraph, optional
-        Links within a row, between the nodes of `graph`; of a `LaggedGraph` its own.
-
-    Raises
-    ------
-    TypeError
-        If `graph` is of another type.
-    ValueError
-        If it is undirected or a multigraph, `links` has other nodes, or a `LaggedGraph` comes with further
-        lags or links.
+    `lag`: 1 by default; of a `LaggedGraph` its own. `links`: links within a row, between the nodes of
+    `graph`; of a `LaggedGraph` its own. Raises a TypeError if `graph` is of another type. Raises a
+    ValueError if it is undirected or a multigraph, `links` has other nodes, or a `LaggedGraph` comes
+    with further lags or links.
     """
     if isinstance(graph, LaggedGraph):
         if lag is not None and _lags(lag) != graph.lags:
@@ -226,10 +209,7 @@ def as_lagged(graph: Any, lag: Any = None, links: Any = None) -> LaggedGraph:
 def as_undirected(graph: Any, instead: str) -> PairwiseGraph:
     """Coerce a graph as `as_graph`; arrows are refused with the advice to use something else `instead`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the graph is directed, or as of `as_graph`.
+    Raises a TypeError or ValueError if the graph is directed, or as of `as_graph`.
     """
     if isinstance(graph, LaggedGraph):
         raise TypeError(f"graph has arrows from row to row, but must be undirected: use {instead}")

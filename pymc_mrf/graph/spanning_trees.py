@@ -7,9 +7,9 @@ Cholesky factor, and are computed there alone.
 
 import numpy as np
 
-from pymc_mrf.graph.cholesky_pattern import little_fill_order
+from pymc_mrf.graph.elimination import little_fill_order
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
+from pymc_mrf.kernels.estimates.sparse_cholesky import selected_inverse
 from pymc_mrf.kernels.junction_trees.elimination import clique_contents
 
 MAX_ENTRIES = 5e7
@@ -34,10 +34,7 @@ def component_of_nodes(graph: PairwiseGraph) -> np.ndarray:
 def tree_edge_probabilities(graph: PairwiseGraph) -> np.ndarray:
     """Probability of each edge in a uniformly drawn spanning tree (forest), (r,), in (0, 1].
 
-    Raises
-    ------
-    ValueError
-        If the factor is too large; the message tells how large.
+    Raises a ValueError if the factor is too large; the message tells how large.
     """
     from scipy.sparse import csc_array
     from scipy.sparse.linalg import splu

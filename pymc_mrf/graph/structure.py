@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import sequence
-from pymc_mrf.graph.coloring import color_classes
-from pymc_mrf.graph.frozen import LabelledGraph
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import LabelledGraph, read_only
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -22,19 +20,11 @@ if TYPE_CHECKING:
 class GraphArrays(NamedTuple):
     """The graph as flat arrays, in the form in which kernels take it.
 
-    Attributes
-    ----------
-    edges : (r, 2) int64 array
-        Node indices of each edge, in the orientation in which the edge was given.
-    indptr : (d + 1,) int64 array
-        Neighbours of node i are ``neighbors[indptr[i] : indptr[i + 1]]``.
-    neighbors : (2 r,) int64 array
-    edge_ids : (2 r,) int64 array
-        Edge that leads to the neighbour at the same position.
-    order : (d,) int64 array
-        Nodes sorted by colour class: no two adjacent nodes share a class.
-    color_ptr : (n_colors + 1,) int64 array
-        Colour class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    `edges` (r, 2) int64: node indices of each edge, in the orientation in which the edge was given.
+    `indptr` (d + 1,) int64: neighbours of node i are ``neighbors[indptr[i] : indptr[i + 1]]``.
+    `neighbors` (2 r,) int64. `edge_ids` (2 r,) int64: edge that leads to the neighbour at the same
+    position. `order` (d,) int64: nodes sorted by colour class: no two adjacent nodes share a class.
+    `color_ptr` (n_colors + 1,) int64: colour class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
     """
 
     edges: np.ndarray
@@ -193,12 +183,8 @@ def positions_of_pairs(
 def as_graph(graph: Any) -> PairwiseGraph:
     """Coerce a `networkx.Graph` or a `PairwiseGraph` to a `PairwiseGraph`.
 
-    Raises
-    ------
-    TypeError
-        If `graph` is of another type.
-    ValueError
-        If the graph is directed, a multigraph, empty or has self-loops.
+    Raises a TypeError if `graph` is of another type. Raises a ValueError if the graph is directed, a
+    multigraph, empty or has self-loops.
     """
     return graph if isinstance(graph, PairwiseGraph) else PairwiseGraph.from_networkx(graph)
 
@@ -212,3 +198,21 @@ def _check_networkx(graph: Any) -> None:
             "from pairs of nodes use networkx.Graph(pairs), from an adjacency matrix "
             "networkx.from_numpy_array"
         )
+
+
+def color_classes(n_nodes: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Colour the nodes greedily, smallest-degree-last, so that no edge joins equal colours.
+
+    `edges` (r, 2) int. Returns `order` (n_nodes,) int64: nodes sorted by colour, then by index;
+    `color_ptr` (n_colors + 1,) int64: class k is ``order[color_ptr[k] : color_ptr[k + 1]]``.
+    """
+    import networkx as nx
+
+    graph = nx.empty_graph(n_nodes)
+    graph.add_edges_from(edges.tolist())
+    coloring = nx.greedy_color(graph, strategy="smallest_last")
+    colors = np.array([coloring[i] for i in range(n_nodes)], dtype=np.int64)
+    order = np.argsort(colors, kind="stable").astype(np.int64)
+    color_ptr = np.zeros(colors.max() + 2, dtype=np.int64)
+    np.cumsum(np.bincount(colors), out=color_ptr[1:])
+    return order, color_ptr

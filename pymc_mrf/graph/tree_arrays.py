@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.graph.elimination import Clique
-from pymc_mrf.graph.read_only import read_only
+from pymc_mrf.graph.frozen import read_only
 from pymc_mrf.graph.tree_layout import Node, layout
 
 SHORT_RUN = 8
@@ -39,17 +39,11 @@ class Meetings(NamedTuple):
     order of the parent. Meeting f is that of factor f with its clique, meeting F + j that of clique j's
     message with its parent, and meeting F + C + j that of the message with one row of clique j.
 
-    Attributes
-    ----------
-    places : (F + 2 C,) array of `PLACE`
-        Its loops are ``loops[place.loops : place.loops + place.n_loops]``; from ``place.cells`` on it is
-        spelt out in `cells`, unless that is -1. Behind the tables of all factors, ``place.part`` is where
-        the small table is stored if messages are dropped once used.
-    loops : array of `LOOP`
-        Outermost first, the length of each loop and its step in the small table, 0 where that lacks the
-        variable.
-    cells : uint32 array
-        Cell of the small table for every cell of the big one, in storage order.
+    `places` (F + 2 C,) of `PLACE`: its loops are ``loops[place.loops : place.loops + place.n_loops]``;
+    from ``place.cells`` on it is spelt out in `cells`, unless that is -1. Behind the tables of all
+    factors, ``place.part`` is where the small table is stored if messages are dropped once used.
+    `loops`: outermost first, the length of each loop and its step in the small table, 0 where that lacks
+    the variable. `cells`: cell of the small table for every cell of the big one, in storage order.
     """
 
     places: np.ndarray
@@ -97,17 +91,14 @@ class TreeArrays(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Cells of all cliques, subcliques included."""
         return int(self.cliques["n_cells"].sum())
 
     @property
     def n_factor_cells(self) -> int:
-        """Cells of all factors, T."""
         return int(self.factors["n_cells"].sum())
 
     @property
     def n_separator_cells(self) -> int:
-        """Cells of all messages."""
         return int(self.cliques["n_columns"].sum())
 
 

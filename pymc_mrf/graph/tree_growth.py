@@ -24,20 +24,11 @@ MAX_WAYS_OUT = 12
 class TreeGrowth(ABC):
     """One tree after another in a shrinking graph; `adjacency` is changed by whoever removes vertices.
 
-    Parameters
-    ----------
-    adjacency : list of sets of int
-        Neighbours of each vertex. Kept by reference.
-    rank : sequence of int
-        Random permutation of the vertices: breaks ties, or orders the queue if it is random.
-    order : {"priority", "random"}
-    backtrack : bool
-        Refuse vertices that would cut others off.
+    `adjacency`: neighbours of each vertex. Kept by reference. `rank`: random permutation of the
+    vertices: breaks ties, or orders the queue if it is random. `order` {"priority", "random"}.
+    `backtrack`: refuse vertices that would cut others off.
 
-    Attributes
-    ----------
-    white : set of int
-        Between two trees: the vertices that are left.
+    Attributes: `white`: between two trees: the vertices that are left.
     """
 
     def __init__(
@@ -130,15 +121,10 @@ class PocketGrowth(TreeGrowth):
     of at most `pocket_size` vertices that this tree cannot reach. Here ``available[v]`` counts the
     neighbours that are not in the tree.
 
-    Parameters
-    ----------
-    updated : bool
-        Order of the queue. False: by the number of white and gray neighbours when a vertex was met,
-        first met, first served. True: by this number less the number of black neighbours, kept up
-        to date, last met, first served. The former is best on sparse graphs without backtracking,
-        else mostly the latter.
-    pocket_size : int
-        Bounds the search, hence the cost, of one vertex.
+    `updated`: order of the queue. False: by the number of white and gray neighbours when a vertex was
+    met, first met, first served. True: by this number less the number of black neighbours, kept up to
+    date, last met, first served. The former is best on sparse graphs without backtracking, else mostly
+    the latter. `pocket_size`: bounds the search, hence the cost, of one vertex.
     """
 
     def __init__(

@@ -82,7 +82,6 @@ def _post_order(
 def _smallest_cliques(
     contents: Sequence[tuple[int, ...]], scopes: Sequence[Sequence[int]], cards: Sequence[int]
 ) -> list[list[int]]:
-    """Factors of each clique."""
     cells = [math.prod(cards[v] for v in content) for content in contents]
     containing: list[set[int]] = [set() for _ in cards]
     for j, content in enumerate(contents):

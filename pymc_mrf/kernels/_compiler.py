@@ -1,18 +1,22 @@
 """How numba compiles kernels that call kernels: once, as a whole.
 
-numba optimises a function together with copies of all that it calls, and makes machine code of them, before
-its caller is compiled in the same way. A function at the end of a chain of calls is compiled once for every
-function above it, which was half the time of a first run. Here what a kernel calls is handed on after a
-first, cheap pass over each function, and optimised once, in the kernel that Python calls.
+numba optimises a function together with copies of all that it calls, and makes machine code of them,
+before its caller is compiled in the same way. A function at the end of a chain of calls is compiled once
+for every function above it, which was half the time of a first run. Here what a kernel calls is handed
+on after a first, cheap pass over each function, and optimised once, in the kernel that Python calls.
 
-Functions of others that call kernels, as PyTensor's do, do not contain them: they ask for the address of the
-machine code when they first need it. A new model compiles none of it again.
+Functions of others that call kernels, as PyTensor's do, do not contain them: they ask for the address of
+the machine code when they first need it. A new model compiles none of it again.
 
-Declaring a field and the first draws, with nothing compiled before, take 17 CPU seconds so and 47 by numba as
-it is published for the edges of small binary fields, and 15 and 66 for the groups of an exact likelihood
-(`tests/benchmarks/first_run.py`).
+Declaring a field and the first draws, with nothing compiled before, take 17 CPU seconds so and 47 by
+numba as it is published for the edges of small binary fields, and 15 and 66 for the groups of an exact
+likelihood (`tests/benchmarks/first_run.py`).
 
 All of this rests on private parts of numba, and is used on versions that it is tested with (see `_jit`).
+
+numba by itself asks a generator of random numbers for five addresses of its `ctypes` at every call,
+which takes longer than many kernels run. NumPy keeps the same ones in a capsule, for code in C:
+`bitgen_t` of numpy/random/bitgen.h.
 """
 
 import copy
@@ -31,6 +35,7 @@ from typing import Any, ClassVar
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
+from numba import typeof
 from numba.core import cgutils, imputils, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -41,11 +46,15 @@ from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import NativeValue, register_model, unbox
+from numba.np.random.generator_core import NumPyRandomGeneratorTypeModel
 
-from pymc_mrf.kernels._generators import FROM_PYTHON, GENERATOR
 from pymc_mrf.kernels._lowering import KernelPipeline
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
+
+ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` by
+GENERATOR = typeof(np.random.default_rng(0))
 
 
 def _unique_name(name: str, args: Any, *, abi_tags: Any = (), uid: int | None = None) -> str:
@@ -100,7 +109,6 @@ class KernelCode(JITCodeLibrary):
         return super().get_pointer_to_function(name)
 
     def serialize_using_object_code(self) -> tuple:
-        """Give what is kept on disk: machine code if there is any."""
         return (
             super().serialize_using_object_code() if self._is_emitted else self.serialize_using_bitcode()
         )
@@ -238,7 +246,6 @@ class Kernel(CPUDispatcher):
         return self._part.get_call_template(args, kws)
 
     def get_overload(self, signature: Any) -> Any:
-        """Which compiled function answers a call by another."""
         if not self._is_called_by_address:
             return self._part.get_overload(signature)
         key, args = f"address of {id(self)}", tuple(signature)
@@ -270,9 +277,6 @@ def call_chosen(question: Callable, choose: Callable[[Any], Kernel]) -> None:
             return self.found[signature.args]
 
     infer_global(question, types.Function(Choice))
-
-
-ADDRESS = "pymc_mrf_address_of_kernel"  # what machine code knows `_address_of` by
 
 
 @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -325,3 +329,41 @@ def _call_by_address(kernel: Kernel, result: Any) -> Callable:
 
     call.signature = types_of_arguments  # type: ignore[attr-defined]
     return call
+
+
+class FromPython(types.NumPyRandomGeneratorType):
+    """Type of a generator on its way from Python into a kernel, where it is `GENERATOR`."""
+
+
+FROM_PYTHON = FromPython("from Python")
+register_model(FromPython)(NumPyRandomGeneratorTypeModel)
+
+
+@unbox(FromPython)
+def unbox_generator(kind: Any, generator: Any, c: Any) -> NativeValue:
+    """Read the capsule of the generator's bit generator."""
+    builder, api, pointer = c.builder, c.pyapi, cgutils.voidptr_t
+    unboxed = cgutils.create_struct_proxy(GENERATOR)(c.context, builder)
+    bits = cgutils.create_struct_proxy(typeof(np.random.PCG64(0)))(c.context, builder)
+    bit_generator = api.object_getattr_string(generator, "bit_generator")
+    capsule = api.object_getattr_string(bit_generator, "capsule")
+    read = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(pointer, [pointer, pointer]), "PyCapsule_GetPointer"
+    )
+    name = c.context.insert_const_string(builder.module, "BitGenerator")
+    address = builder.call(read, [builder.bitcast(capsule, pointer), name])
+    number = c.context.get_value_type(types.uintp)
+    fields = builder.bitcast(address, number.as_pointer())
+    state, next_uint64, next_uint32, next_double = (
+        builder.load(cgutils.gep(builder, fields, k)) for k in range(4)
+    )
+    bits.parent, bits.bit_generator = bit_generator, builder.ptrtoint(address, number)
+    bits.state_address = bits.state = state
+    bits.fnptr_next_uint64, bits.fnptr_next_uint32 = next_uint64, next_uint32
+    bits.fnptr_next_double = next_double
+    unboxed.bit_generator, unboxed.parent = bits._getvalue(), generator
+    if c.context.enable_nrt:  # else nobody would give the reference back
+        unboxed.meminfo = api.nrt_meminfo_new_from_pyobject(pointer(None), generator)
+    api.decref(capsule)
+    api.decref(bit_generator)
+    return NativeValue(unboxed._getvalue())

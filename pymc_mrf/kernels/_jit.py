@@ -31,10 +31,7 @@ VARIABLE = "PYMC_MRF_COMPILER"
 def is_plain(asked: str | None, version: str) -> bool:
     """Whether kernels are compiled by `version` of numba as it is published.
 
-    Raises
-    ------
-    ValueError
-        If the user asked for a compiler that there is not.
+    Raises a ValueError if the user asked for a compiler that there is not.
     """
     if asked not in (None, "", "numba"):
         raise ValueError(
@@ -63,7 +60,6 @@ class Announcement(event.Listener):
         self._told = False
 
     def on_start(self, compilation: event.Event) -> None:
-        """Remember when it began; a kernel compiles those that it calls."""
         self._begin.append(time.perf_counter())
 
     def on_end(self, compilation: event.Event) -> None:

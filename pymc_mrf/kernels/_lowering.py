@@ -92,7 +92,6 @@ class Writer(ir.IRBuilder):
         return variable
 
     def gep(self, ptr: Any, indices: Any, inbounds: bool = False, *args: Any, **kwargs: Any) -> Any:
-        """Point to a part of what `ptr` points to."""
         pointer = super().gep(ptr, indices, inbounds, *args, **kwargs)
         place = self._place(ptr)
         if place is not None:
@@ -104,7 +103,6 @@ class Writer(ir.IRBuilder):
         return pointer
 
     def store(self, value: Any, ptr: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write a value to memory."""
         instruction = super().store(value, ptr, *args, **kwargs)
         place = self._place(ptr)
         if place is not None:
@@ -119,7 +117,6 @@ class Writer(ir.IRBuilder):
         return instruction
 
     def load(self, ptr: Any, *args: Any, **kwargs: Any) -> Any:
-        """Give what is in memory, from there if it is not known."""
         place = None if args or kwargs else self._place(ptr)
         whole = None if place is None else self._known(place[0])
         if place is None or whole is None:
@@ -198,7 +195,6 @@ class Loop(MDValue):
         super().__init__(module, (), str(len(module.metadata)))
 
     def descr(self, buf: Any) -> None:
-        """Write it: each loop has its own, which begins with itself."""
         name = self.get_reference()
         buf += (f'distinct !{{ {name}, !{{ !"llvm.loop.unroll.runtime.disable" }} }}', "\n")
 
@@ -219,14 +215,12 @@ class KernelLower(Lower):
             prune(self.function)
 
     def post_block(self, block: Any) -> None:
-        """Tell of a block that leads back whose loop it ends."""
         super().post_block(block)
         label = next(label for label, each in self.blocks.items() if each is block)
         if any(target in self._before.get(label, ()) for target in block.terminator.get_targets()):
             self.builder.block.terminator.set_metadata("llvm.loop", Loop(self.module))
 
     def _is_counted(self, name: str) -> bool:
-        """Whether references to what the variable holds are counted."""
         if not self.context.enable_nrt:
             return False
         return self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo()
@@ -264,7 +258,6 @@ class KernelLower(Lower):
             self.builder.store(value, self.getvar(name))
 
     def delvar(self, name: str) -> None:
-        """Forget a variable, if that means to count references."""
         if self._is_counted(name):
             super().delvar(name)
 
@@ -316,7 +309,6 @@ class KernelPipeline(Compiler):
         super().__init__(*others, KernelFlags(flags), types_of_variables)
 
     def define_pipelines(self) -> list:
-        """List them."""
         [manager] = super().define_pipelines()
         manager.passes = [
             (KernelLowering if each is NativeLowering else each, name)

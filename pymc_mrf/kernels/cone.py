@@ -23,14 +23,9 @@ ILL = 1e-4
 class ConeTerms(NamedTuple):
     """What entries of vectors are in B precisions (m, m), in different ones for one entry.
 
-    Attributes
-    ----------
-    first : (r + 1,) int64 array
-        ConeTerms first[e] to first[e + 1] are those of entry e.
-    block, u, v : (T,) int64 arrays
-        Precision, row and column; of a diagonal u = v.
-    factor : (T,) array
-        By which the entry is multiplied.
+    `first` (r + 1,) int64: ConeTerms first[e] to first[e + 1] are those of entry e. `block`, `u` and `v`
+    (T,) int64: precision, row and column; of a diagonal u = v. `factor` (T,): by which the entry is
+    multiplied.
     """
 
     first: np.ndarray
@@ -41,7 +36,7 @@ class ConeTerms(NamedTuple):
 
 
 @lean
-def invert(K, S, L):
+def fill_inverse(K, S, L):
     """Fill `S` (m, m) with the inverse of `K`; `L` is scratch. Return log det K, NaN if it has none."""
     for i in range(K.shape[0]):
         for j in range(i + 1):
@@ -85,7 +80,7 @@ def move(e, y, terms, K, S, L):
             K[k, v, u] -= change
             own, both, other, f = rank_two(S[k], u, v, change)
         if f < ILL:
-            invert(K[k], S[k], L)
+            fill_inverse(K[k], S[k], L)
         else:
             add_rank_two(S[k], u, v, own, both, other, L)
 
@@ -94,26 +89,15 @@ def move(e, y, terms, K, S, L):
 def walk(K, S, L, weights, w, of_weights, diagonals, b, of_diagonals, low, high):
     """Sweep over all entries, once for each row of candidates.
 
-    Parameters
-    ----------
-    K, S, L : (B, m, m), (B, m, m) and (m, m) arrays, m at least 2
-        The precisions, room for their inverses, and scratch.
-    weights, diagonals : ConeTerms
-    w, b : (r,) and (q,) arrays
-        Present values.
-    of_weights, of_diagonals : (n, r) and (n, q) arrays
-        Candidates.
-    low, high : (r,) arrays
-        Filled with the limits of the weights, each given all else, that the last sweep has seen.
-
-    Returns
-    -------
-    bool
-        Whether the precisions were positive definite to begin with; nothing has moved if not.
+    `K`, `S` and `L` (B, m, m), (B, m, m) and (m, m), m at least 2: the precisions, room for their
+    inverses, and scratch. `weights` and `diagonals` (ConeTerms). `w` and `b` (r,) and (q,): present
+    values. `of_weights` and `of_diagonals` (n, r) and (n, q): candidates. `low` and `high` (r,): filled
+    with the limits of the weights, each given all else, that the last sweep has seen. Returns bool:
+    whether the precisions were positive definite to begin with; nothing has moved if not.
     """
     for i in range(of_weights.shape[0]):
         for k in range(K.shape[0]):
-            if not np.isfinite(invert(K[k], S[k], L)):
+            if not np.isfinite(fill_inverse(K[k], S[k], L)):
                 return False
         for e in range(w.shape[0]):
             low[e], high[e] = limits(e, w[e], weights, S)

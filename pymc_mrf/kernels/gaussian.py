@@ -111,7 +111,7 @@ def draw_centred(L, x, rng):
 
 
 @lean
-def fill_conditional(K, which, x, block):
+def fill_conditional_precision(K, which, x, block):
     """Fill `block` (m, m), the part of `K` (d, d) of the nodes `which` (m,), their precision given others.
 
     Into `x` (d,), deviations from the means, at `which`: what that precision makes of the conditional mean.
@@ -190,7 +190,7 @@ def draw_missing(x, edges, w, diagonal, rng):
             fill_precision(edges, w[min(i, w.shape[0] - 1)], diagonal[min(i, diagonal.shape[0] - 1)], K)
         missing = np.flatnonzero(np.isnan(x[i]))
         own = block[: len(missing), : len(missing)]
-        fill_conditional(K, missing, x[i], own)
+        fill_conditional_precision(K, missing, x[i], own)
         factorise(own)
         solve_factorised(own, missing, x[i])  # the conditional mean
         for a in missing:

@@ -13,8 +13,7 @@ def log_add(x, y):
 
 
 @jit
-def largest(scores):
-    """Largest entry of `scores` (K,)."""
+def largest_score(scores):
     top = -np.inf
     for a in range(scores.shape[0]):
         top = max(top, scores[a])
@@ -24,7 +23,7 @@ def largest(scores):
 @jit
 def log_sum(scores):
     """Log of the sum of exp(scores) (K,)."""
-    top = largest(scores)
+    top = largest_score(scores)
     if top == -np.inf:
         return top
     total = 0.0
@@ -36,7 +35,7 @@ def log_sum(scores):
 @jit
 def normalise(scores):
     """Turn `scores` (K,) into probabilities in place; return the log of the sum of their exponentials."""
-    top = largest(scores)
+    top = largest_score(scores)
     total = 0.0
     for a in range(scores.shape[0]):
         scores[a] = np.exp(scores[a] - top)
@@ -74,7 +73,7 @@ def tilted_mean(p, c, x):
 @part
 def draw_state(scores, rng):
     """Draw a state with probability proportional to exp(scores) (K,); the scores are lost."""
-    top = largest(scores)
+    top = largest_score(scores)
     total = 0.0
     for a in range(scores.shape[0]):
         total += np.exp(scores[a] - top)

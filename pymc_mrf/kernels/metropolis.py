@@ -9,18 +9,8 @@ from pymc_mrf.kernels._jit import either
 def metropolis(log_ratio, rng):
     """Draw whether a proposal is accepted; it is refused if its ratio is not a number.
 
-    Parameters
-    ----------
-    log_ratio : float
-        Log of the ratio of Hastings.
-    rng : numpy.random.Generator
-        Draws one number, whatever the ratio.
-
-    Returns
-    -------
-    accepted : bool
-    probability : float
-        With which it was to be accepted.
+    `log_ratio`: log of the ratio of Hastings. `rng`: draws one number, whatever the ratio. Returns
+    `accepted`; `probability`: with which it was to be accepted.
     """
     probability = np.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
     return rng.random() < probability, probability

@@ -65,13 +65,7 @@ class Layout(NamedTuple):
 class Listed(NamedTuple):
     """States of the answers, all or a sample of them.
 
-    Attributes
-    ----------
-    states : (a, N) int8 array
-    z : (Q, N) array
-        Features.
-    base : (N,) array
-        Log weights.
+    `states` (a, N) int8. `z` (Q, N): features. `base` (N,): log weights.
     """
 
     states: np.ndarray
@@ -82,16 +76,8 @@ class Listed(NamedTuple):
 class Weighted(NamedTuple):
     """Probabilities of listed states at some parameters.
 
-    Attributes
-    ----------
-    p : (N,) array
-        Probabilities.
-    m : (c, N) array
-        Conditional means of the measurements.
-    h : (c, N) array
-        B z: scratch.
-    S, L : (c, c) arrays
-        Conditional covariance; a factor of the precision.
+    `p` (N,): probabilities. `m` (c, N): conditional means of the measurements. `h` (c, N): B z: scratch.
+    `S` and `L` (c, c): conditional covariance; a factor of the precision.
     """
 
     p: np.ndarray
@@ -107,17 +93,16 @@ def all_states(layout: Layout) -> Listed:
     N = int(np.prod(cards))
     steps = np.cumprod([1, *cards[:-1]])
     states = (np.arange(N)[None] // steps[:, None] % cards[:, None]).astype(np.int8)
-    return listed(layout, states, np.zeros(N))
+    return list_states(layout, states, np.zeros(N))
 
 
-def listed(layout: Layout, states: np.ndarray, base: np.ndarray) -> Listed:
+def list_states(layout: Layout, states: np.ndarray, base: np.ndarray) -> Listed:
     """Make a list of `states` (a, N) with log weights `base` (N,)."""
     z = layout.features[np.arange(len(layout.owner))[:, None], states[layout.owner]]
     return Listed(np.ascontiguousarray(states), np.ascontiguousarray(z), base)
 
 
 def allocate_weighted(layout: Layout, n_states: int) -> Weighted:
-    """Room for the probabilities of `n_states` listed states."""
     c = layout.n_measured
     return Weighted(
         np.zeros(n_states), np.zeros((c, n_states)), np.zeros((c, n_states)), *np.zeros((2, c, c))
@@ -194,7 +179,7 @@ def fill_log_weights(layout, states, w, b, out, start, stop):
 
 
 @jit
-def fill_probabilities(layout, states, w, b, diagonal, out):
+def fill_state_weights(layout, states, w, b, diagonal, out):
     """Fill `out` at weights `w` (P,), biases `b` (a K,) and `diagonal` (c,); `states` is a `Listed`.
 
     Returns the log of the sum of the weights of the states, and log det K, both NaN if K is not positive
@@ -206,11 +191,11 @@ def fill_probabilities(layout, states, w, b, diagonal, out):
         return np.nan, np.nan
     for start in range(0, N, PIECE):
         fill_log_weights(layout, states, w, b, out, start, min(start + PIECE, N))
-    return exponentiate(out.p), log_det
+    return normalise_log_weights(out.p), log_det
 
 
 @lean
-def exponentiate(p):
+def normalise_log_weights(p):
     """Turn log weights `p` (N,) into probabilities; return the log of their sum."""
     top = largest(p)
     for s in range(p.shape[0]):
@@ -253,7 +238,7 @@ def fill_product_means(layout, states, at, active, room, out):
 
 
 @jit
-def fill_means(layout, states, at, of_products, of_states, of_squares):
+def fill_weighted_means(layout, states, at, of_products, of_states, of_squares):
     """Fill in means at a `Weighted`: of all products (P,), probabilities (a, K), and squares (c,).
 
     Into `of_products` (P,), `of_states` (a, K) and `of_squares` (c,), of the measurements.
@@ -261,14 +246,14 @@ def fill_means(layout, states, at, of_products, of_states, of_squares):
     room = np.empty(at.p.shape[0])
     fill_product_means(layout, states, at, np.arange(of_products.shape[0]), room, of_products)
     for i in range(of_states.shape[0]):
-        fill_state_probabilities(states.states[i], at.p, of_states[i])
+        sum_by_states(states.states[i], at.p, of_states[i])
     for j in range(of_squares.shape[0]):
         fill_weighted(at.p, at.m[j], room)
         of_squares[j] = at.S[j, j] + dot(room, at.m[j])
 
 
 @lean
-def fill_state_probabilities(x, p, out):
+def sum_by_states(x, p, out):
     """Sum the probabilities `p` (N,) by the states `x` (N,) of an answer, into `out` (K,)."""
     for k in range(out.shape[0]):
         out[k] = 0.0

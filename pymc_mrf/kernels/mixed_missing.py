@@ -19,7 +19,7 @@ from pymc_mrf.kernels.mixed import (
 
 
 @jit
-def draw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweeps, rng):
+def redraw_missing(layout, w, b, diagonal, states, y, free_states, free_y, n_sweeps, rng):
     """Draw the missing cells of every row given the others, in place; answers by `n_sweeps` Gibbs sweeps.
 
     At weights `w` (P,), biases `b` (a K,) and `diagonal` (c,): `states` (n, a) int8, deviations `y` (n, c),

@@ -7,16 +7,8 @@ from pymc_mrf.kernels._jit import lean
 def fill_ancestors(weights, scale, position, ancestor):
     """Fill `ancestor` (m,) with the particles that become copies: those of one lie side by side.
 
-    Parameters
-    ----------
-    weights : (N,) array
-        Those of the particles are the first m of them.
-    scale : float
-        m divided by their sum.
-    position : float
-        A uniform draw from [0, 1).
-    ancestor : (m,) int64 array
-        Result.
+    `weights` (N,): those of the particles are the first m of them. `scale`: m divided by their sum.
+    `position`: a uniform draw from [0, 1). `ancestor` (m,) int64: result.
     """
     m = ancestor.shape[0]
     parent, reach = 0, weights[0] * scale

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import finite, jit, lean_summing, part, summing
+from pymc_mrf.kernels._jit import finite, jit, lean, lean_summing, part, summing
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -162,6 +162,29 @@ def product(a):
     for j in range(a.shape[0]):
         s *= a[j]
     return s
+
+
+BLOCK = 64  # entries that are looked at together
+
+
+@summing
+def total_size(a):
+    """Sum of the sizes of the entries of `a` (N,)."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += abs(a[j])
+    return s
+
+
+@lean
+def next_nonzero(a, j):
+    """Return the first place from j on at which `a` (N,) is not 0; N if there is none."""
+    while j < a.shape[0] and a[j] == 0.0:
+        if j % BLOCK == 0 and total_size(a[j : j + BLOCK]) == 0.0:
+            j = min(j + BLOCK, a.shape[0])
+        else:
+            j += 1
+    return j
 
 
 @part

@@ -187,7 +187,7 @@ class FoundNetwork:
             self.needed_model(call)
             raise ValueError(
                 f"{call}: the prior probability of the edges of {self.weight} is not known; give it as "
-                "prior_inclusion to pymc_mrf.edge_evidence"
+                "prior_inclusion to pymc_mrf.summarize_edges"
             )
         return self.prior_inclusion
 

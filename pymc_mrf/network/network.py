@@ -15,21 +15,18 @@ from pymc_mrf.analysis.centrality import summarize_nodes
 from pymc_mrf.analysis.diagnose import diagnose
 from pymc_mrf.analysis.edge_summary import OF_INCLUSION, summarize_edges
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.analysis.edges import edge_inclusion
+from pymc_mrf.analysis.edges import BOUNDS, checked_bounds, edge_inclusion, evidence_classes
 from pymc_mrf.analysis.evidence import (
-    BOUNDS,
     cluster_evidence,
     complexity_probabilities,
-    edge_evidence,
     structure_probabilities,
 )
 from pymc_mrf.analysis.findings import Diagnosis
 from pymc_mrf.analysis.forecast import forecast
 from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
 from pymc_mrf.analysis.groups import n_groups, point_grouping
-from pymc_mrf.analysis.intervals import interval_probability, summarise
-from pymc_mrf.analysis.prediction import predict_nodes, predictability
-from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation
+from pymc_mrf.analysis.prediction import SHARES, predict_nodes
+from pymc_mrf.analysis.predictive_checks import predictive_check
 from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
 from pymc_mrf.checks import whole_number
 from pymc_mrf.graph.lagged import LaggedGraph
@@ -141,7 +138,7 @@ class Network(FoundNetwork):
             sort="inclusion" if self.is_sparse else "graph",
         )
         if not self.is_sparse:
-            table = table.drop(columns=[*OF_INCLUSION, "bayes_factor_text"], errors="ignore")
+            table = table.drop(columns=[*OF_INCLUSION], errors="ignore")
         if self.is_grouped:
             table.insert(2, "group", point_grouping(self.idata, self.weight).values)
         return table
@@ -172,7 +169,23 @@ class Network(FoundNetwork):
         return summarize_nodes(self.by_edge, self.weight, **self.node_options())
 
     def table(self, u: Any, v: Any) -> xr.DataArray:
-        """Return the draws of the table of parameters between two nodes, as `edge_table`."""
+        r"""Return the draws of the table of parameters between two nodes, :math:`T_{uv}(a, b)`.
+
+        Of fields whose edges have tables, nominal and mixed ones; zeros where the edge is absent.
+
+        Returns
+        -------
+        xarray.DataArray
+            With dims ("chain", "draw", "row", "column"): states of the first and of the second node, as the
+            table writes them. Rows and columns sum to zero. T(a, b) + T(c, d) - T(a, d) - T(c, b) is a log
+            odds ratio given all other nodes. A measurement has one row or column: what its scaled unit adds
+            to the log weight of each state.
+
+        Raises
+        ------
+        ValueError
+            If edges have no tables, or there is no such edge.
+        """
         if self.tables is None:
             raise ValueError(
                 f"an edge of the {self.record.kind} has one number, and no table: use edges"
@@ -184,7 +197,7 @@ class Network(FoundNetwork):
         return diagnose(self.idata, model=self.model)
 
     def evidence(self, bounds: Sequence[float] = BOUNDS) -> "pd.DataFrame":
-        """Tell whether data speak for an edge, as `edge_evidence`, with Bayes factors.
+        """Tell whether data speak for an edge, as `summarize_edges`, in the order of the graph.
 
         Returns
         -------
@@ -193,8 +206,8 @@ class Network(FoundNetwork):
             known, its logarithm and the error of that, as of `edge_inclusion`.
         """
         prior = self.needed_prior("evidence")
-        classes = edge_evidence(self.by_edge, self.weight, bounds=bounds, prior_inclusion=prior)
         found = edge_inclusion(self.by_edge, self.weight, prior_inclusion=prior)
+        classes = evidence_classes(found, *checked_bounds(bounds))
         return classes.to_dataset().assign(found[FACTORS]).to_dataframe()
 
     def structures(self, n_structures: int = 20) -> "pd.DataFrame":
@@ -225,24 +238,20 @@ class Network(FoundNetwork):
         """Tell whether the networks of groups are equal, two at a time, as `compare_networks`."""
         return compare_networks(**self.several_groups("compare"), between=between, **options)
 
-    def predict(
-        self, data: Any = None, *, covariates: Any = None, max_draws: int = 500
-    ) -> xr.DataArray | xr.Dataset:
+    def predict(self, data: Any = None, *, covariates: Any = None, max_draws: int = 500) -> xr.Dataset:
         """Predict every cell of rows from the others of its row, as `predict_nodes`."""
-        return self._of_rows(predict_nodes, "predict", data, covariates, max_draws)
+        if self.is_in_time:
+            raise ValueError("predict is of rows that do not depend on others: use forecast, or check")
+        field, model = self.one_field("predict"), self.reader("predict")
+        options = {"covariates": covariates, "max_draws": max_draws}
+        return predict_nodes(self.idata, field, data=data, model=model, **options)
 
     def predictability(
         self, data: Any = None, *, covariates: Any = None, max_draws: int = 500
     ) -> xr.Dataset:
-        """Measure in every draw how well nodes are predicted from the others, as `predictability`."""
-        return self._of_rows(predictability, "predictability", data, covariates, max_draws)
-
-    def _of_rows(self, ask: Any, call: str, data: Any, covariates: Any, max_draws: int) -> Any:
-        """Ask a function of the rows of one field."""
-        if self.is_in_time:
-            raise ValueError(f"{call} is of rows that do not depend on others: use forecast, or check")
-        field, model = self.one_field(call), self.reader(call)
-        return ask(self.idata, field, data=data, covariates=covariates, model=model, max_draws=max_draws)
+        """Measure in every draw how well nodes are predicted from the others: what `predict` has of it."""
+        found = self.predict(data, covariates=covariates, max_draws=max_draws)
+        return found[[name for name in SHARES if name in found]]
 
     def forecast(self, n_rows: int, *, random_seed: Any = None) -> xr.DataArray:
         """Draw the rows that come next in a field in time, as `forecast`."""
@@ -254,41 +263,24 @@ class Network(FoundNetwork):
         field, model = self.one_field("forecast"), self.needed_model("forecast")
         return forecast(self.idata, model, n_rows, var_name=field, random_seed=random_seed)
 
-    def check(self, *, n_draws: int = 100, random_seed: Any = None) -> "pd.DataFrame":
-        """Compare the data with rows that the draws predict, along every edge.
-
-        Of states it is the share of rows in which the ends agree (`edge_agreement`), of tables with
-        measurements the correlation of the ends (`edge_correlation`), which edges of answers without an order
-        do not have: they are left out.
+    def check(
+        self, kind: str = "edges", *, n_draws: int = 100, random_seed: Any = None
+    ) -> "pd.DataFrame":
+        """Compare the data with rows that the draws predict, as `predictive_check`.
 
         Parameters
         ----------
+        kind : {"edges", "runs"}
+            Along every edge, or how long the nodes of a field in time keep a state.
         n_draws, random_seed
             Of predictive draws, if `idata` has no ``posterior_predictive``: at most so many, of all chains
             together.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``observed``; ``mean``, ``low`` and ``high`` of the predictive draws, the ends of an equal-tailed
-            interval of ArviZ's default probability; and ``missed``, whether the observed number is outside.
         """
+        field, model = self.one_field("check"), None
+        if self.is_in_time or kind == "runs":
+            model = self.reader("check")
         tree = self.replicated(n_draws, random_seed)
-        of_draws, observed = (self._compared(tree, g) for g in ("posterior_predictive", "observed_data"))
-        predicted = summarise(of_draws, interval_probability(None))
-        columns = {name: predicted.sel(quantity=name, drop=True) for name in ("mean", "low", "high")}
-        table = xr.Dataset({"observed": observed, **columns}).to_dataframe()
-        table["missed"] = (table["observed"] < table["low"]) | (table["observed"] > table["high"])
-        return table
-
-    def _compared(self, tree: xr.DataTree, group: str) -> xr.DataArray:
-        """Return what a predictive check compares."""
-        field = self.one_field("check")
-        given: dict[str, Any] = {"graph": self.graph, "group": group}
-        if self.kinds.is_measured.any():
-            return edge_correlation(tree, field, kinds=self.tables, **given)
-        model = self.reader("check") if self.is_in_time else None
-        return edge_agreement(tree, field, model=model, **given)
+        return predictive_check(tree, field, kind, graph=self.graph, model=model, kinds=self.tables)
 
     def replicated(self, n_draws: int = 100, random_seed: Any = None) -> xr.DataTree:
         """Return data and predictive draws of the field: those of `idata`, or new ones."""

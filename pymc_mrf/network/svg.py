@@ -9,7 +9,7 @@ import io
 from typing import Any
 from xml.etree import ElementTree
 
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 FONTS = "DejaVu Sans, Verdana, sans-serif"  # of the same widths
@@ -111,7 +111,7 @@ def _of_nodes(net: Any) -> list[str]:
         lines.append(f"{name}\n{kind}" + (f": {states}" if k else ""))
     if not net.record.has_sums:
         return lines
-    measures = net.nodes["mean"].unstack("measure").loc[node_labels(net.graph)]
+    measures = net.nodes["mean"].unstack("measure").loc[node_names(net.graph)]
     return [
         "\n".join([line, *(f"{name} {value:.3g}" for name, value in row.items())])
         for line, (_, row) in zip(lines, measures.iterrows(), strict=True)

@@ -11,12 +11,18 @@ import numpy as np
 from pymc_mrf.checks import flag, number, whole_number
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.simulation import GibbsSimulator
-from pymc_mrf.kernels.simulation import gibbs, pcd
+from pymc_mrf.kernels.simulation import gibbs, pair_counts
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.likelihood.particles.likelihood import Particles
-from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
-from pymc_mrf.papers.engines.tied_pcd import ETA_MAX, STEP_MAX, regularised_covariance, tied_pcd
+from pymc_mrf.papers.engines.liu_page import (
+    ETA_MAX,
+    STEP_MAX,
+    SimulatedDraws,
+    exact_draws,
+    regularised_covariance,
+    tied_pcd,
+)
 from pymc_mrf.papers.kernels import auxiliary_groups as kernels
 from pymc_mrf.papers.kernels.auxiliary_draws import ExactDraws
 from pymc_mrf.steps.auxiliary.exchange_checks import AUXILIARY_DRAWS, Wording, sets_around, short_chains
@@ -211,7 +217,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         return move if self._aux.by_edge else move.py_func
 
     def _sweep_labels(self, groups, base):
-        n_new, n_accepted, n_changes = self._fitting(kernels.sweep_labels)(
+        n_new, n_accepted, n_changes = self._fitting(kernels.propose_labels)(
             groups,
             self._s,
             base.alpha,
@@ -234,7 +240,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         reference = self._tied_estimate(labels, base) if self._moller or self._restart else eta
         if self._restart:
             eta = reference.copy()
-        n_accepted = self._fitting(kernels.move_values)(
+        n_accepted = self._fitting(kernels.walk_values)(
             labels,
             eta,
             self._s,
@@ -308,5 +314,5 @@ def _estimate(
             eta, labels, s / n, particles, statistic, node_tables, simulator, n_iterations, rng
         )
     statistics = np.empty((N_PARTICLES, graph.n_edges))
-    pcd.tied_statistics(particles, labels, graph.edges, statistic, statistics)
+    pair_counts.tied_statistics(particles, labels, graph.edges, statistic, statistics)
     return eta, regularised_covariance(statistics, 0.5 * mean * (1.0 - mean))

@@ -12,7 +12,7 @@ from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_terms
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.particles.likelihood import Particles
-from pymc_mrf.papers.engines.stripped_beta import StrippedBeta
+from pymc_mrf.papers.engines.liu_page import StrippedBeta
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
 

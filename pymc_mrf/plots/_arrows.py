@@ -44,17 +44,9 @@ def line_styles(graph: LaggedGraph, shown: np.ndarray) -> list:
 class ArrowCollection(LineCollection):
     """Lines between nodes, which end at the boxes of these and may have heads.
 
-    Parameters
-    ----------
-    ends : (m, 2, 2) array
-        Places of the source and of the target of each line; equal for loops.
-    bend : (m,) array
-        As from `bends`.
-    has_head : (m,) array of bool
-    loop_side : (m,) array
-        1 for loops above the node, -1 below.
-    **style
-        Of a ``LineCollection``.
+    `ends` (m, 2, 2): places of the source and of the target of each line; equal for loops. `bend` (m,):
+    as from `bends`. `has_head` (m,) of bool. `loop_side` (m,): 1 for loops above the node, -1 below.
+    `**style`: of a ``LineCollection``.
     """
 
     def __init__(
@@ -74,7 +66,6 @@ class ArrowCollection(LineCollection):
         self._radius = radius
 
     def draw(self, renderer: Any) -> None:
-        """Draw the lines, and the heads on them."""
         if not self.get_visible():
             return
         scale = renderer.points_to_pixels(1.0)

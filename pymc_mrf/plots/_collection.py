@@ -1,9 +1,10 @@
-"""Figures with one or several plots, and the options of their visuals."""
+"""Figures with one or several plots, the options of their visuals, and matrices as pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 # Okabe & Ito (2008), told apart with every colour vision
@@ -13,6 +14,10 @@ INTERVALS = {"color": CATEGORICAL[0], "alpha": 0.6, "linewidth": 1.8}
 
 OF_COLLECTION = ("cols", "col_wrap", "figure_kwargs", "aes")  # what `PlotCollection.wrap` takes of users
 BACKENDS = ("matplotlib", "bokeh", "plotly", "none")
+
+# orange - grey - purple: told apart with every colour vision, and unlike the usual colours of parties
+DIVERGING = ("#7f3b08", "#d98018", "#f0b56a", "#d4d4d4", "#a695cc", "#6a4a9c", "#2d004b")
+MAX_TICK_LABELS = 60
 
 
 def category_palette(n: int) -> list:
@@ -39,33 +44,14 @@ def stacked(parts: Mapping[str, xr.DataArray], name: str) -> xr.Dataset:
 class Plot:
     """A plot in the making: what a user wants of it, and from `open` on its `PlotCollection`.
 
-    Parameters
-    ----------
-    function : str
-        That makes it.
-    names : sequence of str
-        All visuals that it has.
-    visuals : mapping or None
-        Of the user: keyword arguments for each visual, or False to leave it out.
-    backend : str or None
-        Of the user. Matplotlib alone is served, and is the default, unless `any_backend`; then the default
-        is ``rcParams["plot.backend"]``.
-    pc_kwargs : mapping
-        Of the user, for `PlotCollection.wrap`.
-    any_backend : bool
+    `function`: that makes it. `names`: all visuals that it has. `visuals`: of the user: keyword
+    arguments for each visual, or False to leave it out. `backend`: of the user. Matplotlib alone is
+    served, and is the default, unless `any_backend`; then the default is ``rcParams["plot.backend"]``.
+    `pc_kwargs`: of the user, for `PlotCollection.wrap`.
 
-    Attributes
-    ----------
-    pc : PlotCollection
-    pc_kwargs : mapping
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `visuals` is no mapping of keyword arguments or names something else, or for another backend; of
-        `open`, if `pc_kwargs` has what is no argument.
-    ImportError
-        If the backend is not installed.
+    Attributes: `pc` (PlotCollection). Raises a TypeError or ValueError if `visuals` is no mapping of
+    keyword arguments or names something else, or for another backend; of `open`, if `pc_kwargs` has what
+    is no argument. Raises an ImportError if the backend is not installed.
     """
 
     def __init__(
@@ -110,7 +96,6 @@ class Plot:
         return self.pc
 
     def shows(self, name: str) -> bool:
-        """Whether a visual is to be drawn."""
         return self._visuals.get(name) is not False
 
     def style(self, name: str, /, **defaults: Any) -> dict[str, Any]:
@@ -188,3 +173,21 @@ def _any_backend(backend: Any) -> str:
                 "leave backend out"
             ) from error
     return backend
+
+
+def diverging_map() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("orange_purple", DIVERGING)
+
+
+def draw_matrix(da: xr.DataArray, target: Any, **style: Any) -> Any:
+    """Draw a matrix without ticks and frame; cells that are NaN are left out."""
+    target.tick_params(length=0)
+    target.spines[:].set_visible(False)
+    return target.imshow(np.ma.masked_invalid(da.values), **{"interpolation": "nearest", **style})
+
+
+def tick_style(names: Iterable, n: int) -> dict[str, Any]:
+    """Labels of ticks, in letters that suit a matrix of n rows."""
+    return {"labels": [literal(name) for name in names], "fontsize": 9 if n <= 30 else 7}

@@ -43,7 +43,7 @@ def packed_layout(n_nodes: int, edges: np.ndarray, lengths: np.ndarray) -> np.nd
         extent = np.ptp(inside, axis=0)
         aspect = np.clip(extent[0] / max(extent[1], 1e-9), 1.0, MAX_STRETCH)
         size = np.sqrt([len(part) * aspect, len(part) / aspect])
-        shape = fit(inside, 0.85 * size)
+        shape = scaled_to(inside, 0.85 * size)
         size = np.maximum(np.ptp(shape, axis=0) + 0.15 * size, LEAST_SIZE)
         places.append(shape + 0.5 * (size - np.ptp(shape, axis=0)))
         sizes.append(tuple(size))
@@ -65,7 +65,7 @@ def network_layout(
     xy = np.zeros((len(boxes), 2))
     if len(joined):
         layout = packed_layout(len(joined), np.searchsorted(joined, edges), lengths)
-        xy[joined] = fit(layout, size_of(boxes[joined]))
+        xy[joined] = scaled_to(layout, size_of(boxes[joined]))
     if not len(alone):
         return xy
     cell = boxes[alone].max(axis=0) + GAP
@@ -106,7 +106,6 @@ def _in_rows(parts: list, places: list, sizes: list) -> np.ndarray:
     widths, heights = np.array(sizes).T
 
     def side(row_width: float) -> float:
-        """Height of a picture that holds the rows."""
         rows = _rows(parts, widths, row_width)
         width = max(widths[row].sum() for row in rows)
         return max(width / ASPECT, sum(heights[row].max() for row in rows))
@@ -136,7 +135,7 @@ def _rows(parts: list, widths: np.ndarray, row_width: float) -> list[list[int]]:
     return rows
 
 
-def fit(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
+def scaled_to(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Scale places to a picture of this size; shapes are kept, but for a stretch of `MAX_STRETCH`."""
     extent = np.ptp(xy, axis=0)
     if not extent.any():
@@ -149,16 +148,8 @@ def fit(xy: np.ndarray, size: np.ndarray) -> np.ndarray:
 def separate(xy: np.ndarray, boxes: np.ndarray, max_rounds: int = 1000) -> np.ndarray:
     """Move centres until boxes around them no longer overlap, each pair along its shorter way out.
 
-    Parameters
-    ----------
-    xy, boxes : (d, 2) arrays
-        Centres, and widths and heights.
-    max_rounds : int
-        Crowded boxes may still overlap after so many rounds.
-
-    Returns
-    -------
-    (d, 2) array
+    `xy` and `boxes` (d, 2): centres, and widths and heights. `max_rounds`: crowded boxes may still
+    overlap after so many rounds. Returns (d, 2).
     """
     xy = xy.copy()
     reach = 0.5 * (boxes[:, None] + boxes[None])  # (d, d, 2)

@@ -12,11 +12,21 @@ from pymc_mrf.analysis.groups import point_grouping
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import Plot, category_palette, literal
-from pymc_mrf.plots._labels import NodeLabels, node_labels, text_size
-from pymc_mrf.plots._layout import ASPECT, fit, network_layout, separate
+from pymc_mrf.plots._layout import ASPECT, network_layout, scaled_to, separate
+from pymc_mrf.plots._node_shapes import (
+    COLOR,
+    WIDTH,
+    NodeLabels,
+    Rings,
+    Shape,
+    node_kinds,
+    node_labels,
+    node_shares,
+    shape_handles,
+    shapes_of,
+    text_size,
+)
 from pymc_mrf.plots._places import points
-from pymc_mrf.plots._rings import COLOR, WIDTH, Rings, node_shares
-from pymc_mrf.plots._shapes import Shape, node_kinds, shape_handles, shapes_of
 
 MAX_NODE_LABELS = 150
 FONT_SIZE, LEGEND_FONT_SIZE = 8.5, 10.0
@@ -73,23 +83,11 @@ def open_network(
 ) -> Canvas:
     """Empty picture with a plot for every variable of `data`, all with the same places of the nodes.
 
-    Parameters
-    ----------
-    plot : Plot
-        With the visuals "nodes", "names" and "legend" among others.
-    data : xarray.Dataset
-    graph : PairwiseGraph or LaggedGraph
-    looks : NodeLooks
-    edges : (m, 2) integer array
-        Pairs of nodes that are drawn together unless `pos` is given.
-    pos : optional
-        Position (x, y) of every node, as `points` takes them.
-    lengths : (m,) array, optional
-        How long `edges` should be, compared with each other; all alike by default.
-    beside : (float, float)
-        Inches that other legends take to the right of the networks, and below.
-    loop_height : float
-        Inches that loops take above or below a node.
+    `plot`: with the visuals "nodes", "names" and "legend" among others. `edges` (m, 2) integer: pairs of
+    nodes that are drawn together unless `pos` is given. `pos`: position (x, y) of every node, as
+    `points` takes them. `lengths` (m,), optional: how long `edges` should be, compared with each other;
+    all alike by default. `beside` (float, float): inches that other legends take to the right of the
+    networks, and below. `loop_height`: inches that loops take above or below a node.
     """
     labels = None
     if graph.n_nodes <= MAX_NODE_LABELS:
@@ -100,7 +98,7 @@ def open_network(
         lengths = np.ones(len(edges)) if lengths is None else lengths
         xy = network_layout(edges, lengths, boxes, partial(_network_size, is_alone=len(data) == 1))
     else:
-        xy = fit(points(graph.nodes, pos), _network_size(boxes, len(data) == 1))
+        xy = scaled_to(points(graph.nodes, pos), _network_size(boxes, len(data) == 1))
     if labels is not None:
         xy = separate(xy, 1.1 * boxes)
     reach = 0.5 * boxes + [0.0, loop_height]
@@ -253,7 +251,6 @@ def _draw_dots(
 
 
 def _outline(marker: str) -> Any:
-    """Path of a marker of size 1."""
     from matplotlib.markers import MarkerStyle
 
     style = MarkerStyle(marker)

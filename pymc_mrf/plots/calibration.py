@@ -11,7 +11,7 @@ from pymc_mrf.plots._collection import INTERVALS, POINTS, Plot, literal
 
 
 def plot_calibration(
-    probabilities: xr.DataArray,
+    predicted: xr.Dataset,
     data: Any,
     *,
     by_node: bool = False,
@@ -23,12 +23,23 @@ def plot_calibration(
 ) -> Any:
     """Draw how often states come about over how probable they were said to be, with intervals.
 
-    Points on the diagonal are as probable as said; above it states were more frequent than predicted.
+    Points on the diagonal are as probable as said; above it states were more frequent than predicted. The
+    probabilities fall into bins of about equal size. With two states those of the higher one count; with
+    more, those of every state, each cell being an event for each of its states.
 
     Parameters
     ----------
-    probabilities, data, by_node, n_bins, ci_prob
-        As in `prediction_calibration`; `by_node` draws a panel for each node.
+    predicted : xarray.Dataset
+        As of `predict_nodes`, best of rows that the model was not fitted to. Of a `MixedMRF` the answers
+        count.
+    data : (n, d) array_like or table
+        What was predicted, as it was given to `predict_nodes`; missing cells do not count.
+    by_node : bool
+        Whether every node has bins and a panel of its own.
+    n_bins : int
+        Bins at most: there are fewer where many probabilities are equal.
+    ci_prob : float, optional
+        Of the intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
@@ -44,16 +55,24 @@ def plot_calibration(
     Raises
     ------
     TypeError, ValueError
-        As in `prediction_calibration`; also for an unknown backend or visual.
+        As in `score_predictions`; also for a number of bins or a probability outside its domain, or an
+        unknown backend or visual.
+
+    Notes
+    -----
+    Intervals are those of Jeffreys (Brown, Cai & DasGupta, 2001). Events of one row may depend on each other:
+    the interval is that of as many independent ones as have the same variance (Korn & Graubard, 1998). The
+    variance is estimated from the rows: with few of them intervals may be too narrow, and where all events of
+    a bin are of one row they count as independent.
 
     Examples
     --------
-    >>> p = pymc_mrf.predict_nodes(idata, "x", data=held_out, model=model)
-    >>> pymc_mrf.plot_calibration(p, held_out)
+    >>> predicted = pymc_mrf.predict_nodes(idata, "x", data=held_out, model=model)
+    >>> pymc_mrf.plot_calibration(predicted, held_out)
     """
     parts = ("reference", "intervals", "points", "title", "xlabel", "ylabel")
     plot = Plot("plot_calibration", parts, visuals, backend, pc_kwargs)
-    found = prediction_calibration(probabilities, data, by_node=by_node, n_bins=n_bins, ci_prob=ci_prob)
+    found = prediction_calibration(predicted, data, by_node=by_node, n_bins=n_bins, ci_prob=ci_prob)
     bins = found.to_array("quantity").rename("calibration")
     nodes = bins["node"].values if by_node else [None]
     n_cols = min(len(nodes), 5)

@@ -97,7 +97,6 @@ def _is_shown(name: str, values: xr.DataArray) -> bool:
 
 
 def _title(da: xr.DataArray, target: Any, *, var_name: str, sel: Any, isel: Any, **kwargs) -> Any:
-    """Step and statistic."""
     from arviz_plots import visuals as azv
 
     declared = declared_of(var_name)

@@ -8,8 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edge_tables import edge_table
-from pymc_mrf.plots._collection import Plot, literal
-from pymc_mrf.plots._matrices import diverging_map, draw_matrix
+from pymc_mrf.plots._collection import Plot, diverging_map, draw_matrix, literal
 
 CELL = 0.9  # inches, of a cell
 MARGINS = 2.4, 1.4
@@ -30,16 +29,18 @@ def plot_edge_table(
 ) -> Any:
     """Heat map of the table of an edge: which states of both nodes go together, and which avoid each other.
 
-    A cell is the posterior mean of T(a, b), as of `edge_table`, in the draws with the edge, with its standard
-    deviation below: purple for states that are together more often than the other edges make them, orange for
-    those that are less often.
+    A cell is the posterior mean of T(a, b), as of `Network.table`, in the draws with the edge, with its
+    standard deviation below: purple for states that are together more often than the other edges make them,
+    orange for those that are less often.
 
     Parameters
     ----------
     dt : xarray.DataTree
         As returned by `pymc.sample`.
-    var_name, edge, graph, n_states
-        As in `edge_table`; the first node of `edge` gives the rows.
+    var_name, graph, n_states
+        As in `pymc_mrf.analysis.edge_strength`.
+    edge : (node, node) tuple
+        Ends of the edge; the first one gives the rows.
     state_labels : mapping, optional
         Names of the states of nodes, one for each state; by default those of the table, or 0, 1, ...
     group : str
@@ -60,7 +61,8 @@ def plot_edge_table(
     Raises
     ------
     TypeError, ValueError
-        As in `edge_table`; also if no draw has the edge, or labels are not as many as states.
+        As in `pymc_mrf.analysis.edge_strength`; also if there is no such edge, no draw has it, or labels
+        are not as many as states.
 
     Examples
     --------
@@ -107,7 +109,6 @@ def plot_edge_table(
 
 
 def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
-    """Names of the states of a node, `own` by default."""
     given = (state_labels or {}).get(node, own)
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(
@@ -117,7 +118,6 @@ def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: An
 
 
 def _write_values(da: xr.DataArray, target: Any, sd: np.ndarray, **style: Any) -> None:
-    """Write mean and standard deviation into every cell."""
     largest = np.abs(da.values).max()
     style = {"ha": "center", "va": "center", "fontsize": 9, **style}
     for (a, b), mean in np.ndenumerate(da.values):

@@ -83,7 +83,7 @@ def plot_edges(
         of two states or more, squares, and "nominal" ones, without an order, diamonds, with a legend; all are
         stretched to hold their labels. Of a field, as ``model["x"]``, nodes are of its kind or kinds.
     predictability : Dataset or DataArray, mapping, or sequence, optional
-        Share of every node that the others explain, as of `predictability`, of which its means are
+        Share of every node that the others explain, as of `predict_nodes`, of which its means are
         ``explained_accuracy`` and, of measurements, ``explained_variance``; or numbers by the names of the
         nodes or in their order. So much of the outline of a label is thick, clockwise from the top, none
         where a share is negative or NaN. For up to 150 nodes.

@@ -7,15 +7,15 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree
-from pymc_mrf.analysis.edges import edge_values
-from pymc_mrf.analysis.evidence import (
+from pymc_mrf.analysis.edges import (
     BOUNDS,
     CLASSES,
     checked_bounds,
-    complexity_probabilities,
     edge_evidence,
+    edge_values,
     evidence_classes,
 )
+from pymc_mrf.analysis.evidence import complexity_probabilities
 from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.prior_sensitivity import INCLUSIONS, SCALES, prior_sensitivity
 from pymc_mrf.graph.lagged import as_directed_or_not
@@ -49,7 +49,7 @@ def plot_evidence(
     Parameters
     ----------
     dt, var_name, bounds, model, prior_inclusion, group
-        As in `edge_evidence`.
+        As in `summarize_edges`.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
         The candidate edges; by default they, and their variable, are those of the model's only field.
     node_category, node_kind, pos, backend
@@ -67,12 +67,11 @@ def plot_evidence(
     Raises
     ------
     TypeError, ValueError
-        As in `edge_evidence` and `plot_edges`.
+        As in `summarize_edges` and `plot_edges`.
 
     See Also
     --------
-    edge_evidence : The classes.
-    summarize_edges : The Bayes factors.
+    summarize_edges : The classes and the Bayes factors.
     """
     check_tree(dt, "dt")
     plot = Plot("plot_evidence", ("edges", "nodes", "legend", "title"), visuals, backend, pc_kwargs)
@@ -220,7 +219,7 @@ def plot_prior_sensitivity(
     dt, var_name, between, model, prior_inclusion, slab_scale, group
         As in `prior_sensitivity`.
     bounds : (float, float)
-        As in `edge_evidence`.
+        As in `summarize_edges`.
     backend : {"matplotlib"}, optional
         Only matplotlib is supported.
     visuals : mapping, optional
@@ -236,7 +235,7 @@ def plot_prior_sensitivity(
     Raises
     ------
     TypeError, ValueError
-        As in `prior_sensitivity` and `edge_evidence`; also for an unknown backend or visual.
+        As in `prior_sensitivity` and `summarize_edges`; also for an unknown backend or visual.
 
     Warns
     -----

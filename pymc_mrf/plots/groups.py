@@ -12,8 +12,14 @@ from pymc_mrf.analysis.groups import co_clustering, n_groups, point_grouping
 from pymc_mrf.checks import number
 from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import Plot, stacked
-from pymc_mrf.plots._matrices import MAX_TICK_LABELS, diverging_map, draw_matrix, tick_style
+from pymc_mrf.plots._collection import (
+    MAX_TICK_LABELS,
+    Plot,
+    diverging_map,
+    draw_matrix,
+    stacked,
+    tick_style,
+)
 from pymc_mrf.plots._network import close_network, node_looks, open_network
 
 COLORBAR_WIDTH = 0.9  # inches, of that of a network

@@ -10,8 +10,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.plots._collection import Plot
-from pymc_mrf.plots._matrices import MAX_TICK_LABELS, draw_matrix, tick_style
+from pymc_mrf.plots._collection import MAX_TICK_LABELS, Plot, draw_matrix, tick_style
 
 
 def plot_inclusion(

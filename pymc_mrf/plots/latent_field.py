@@ -13,11 +13,13 @@ from pymc_mrf.checks import check_labels
 from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._collection import CATEGORICAL, Plot
-from pymc_mrf.plots._field_panels import draw_image, draw_nodes, draw_polygons
-from pymc_mrf.plots._layout import fit, packed_layout
+from pymc_mrf.plots._layout import packed_layout, scaled_to
 from pymc_mrf.plots._network import check_mapping
 from pymc_mrf.plots._places import (
     aspect_of,
+    draw_image,
+    draw_nodes,
+    draw_polygons,
     lattice,
     mosaic,
     points,
@@ -177,7 +179,7 @@ def plot_latent_field(
         width, height = 5.2, 4.4
         if pos is None:
             xy = packed_layout(graph.n_nodes, graph.edges, np.ones(graph.n_edges))
-            xy = fit(xy, np.array([width, height]))
+            xy = scaled_to(xy, np.array([width, height]))
         else:
             xy = points(nodes, pos)
             aspect = aspect_of(xy, pos)

@@ -37,7 +37,7 @@ def plot_nodes(
     dt : xarray.DataTree
         As returned by `pymc.sample`.
     var_name, graph, measures, communities, max_draws, group
-        As in `node_measures`.
+        As in `summarize_nodes`.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     backend : {"matplotlib"}, optional
@@ -56,7 +56,7 @@ def plot_nodes(
     Raises
     ------
     TypeError, ValueError
-        As in `node_measures`; also if there are more than 60 nodes, whose names nobody could read, for an
+        As in `summarize_nodes`; also if there are more than 60 nodes, whose names nobody could read, for an
         unknown backend or visual, or a `ci_prob` that is no probability.
 
     See Also

@@ -1,7 +1,6 @@
 """Posterior predictive checks of a field: agreement along its edges, states of its rows."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ from pymc_mrf.analysis._posterior import (
     check_model,
     check_sampled,
     check_tree,
-    group_variable,
 )
 from pymc_mrf.analysis.intervals import interval_probability, summarise
 from pymc_mrf.analysis.known_edges import known_field
 from pymc_mrf.analysis.predictive_checks import (
-    are_states,
-    edge_agreement,
-    edge_correlation,
+    PREDICTIVE,
+    edge_statistic,
     field_rows,
+    has_measurements,
     has_unordered_end,
     state_counts,
 )
@@ -28,7 +26,6 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.plots._collection import Plot, literal, stacked
 
 PREDICTED, MISSED, OBSERVED = "#0072B2", "#D55E00", "#B8B8B8"
-PREDICTIVE = "pass the results of pm.sample_posterior_predictive as they are, and group= one with draws"
 MAX_LABELS = 8  # of edges that the model misses most
 MAX_BINS = 30
 
@@ -48,7 +45,7 @@ def plot_ppc_edges(
 ) -> Any:
     """Posterior predictive check of agreement: for every edge, the share of rows with equal ends.
 
-    Of measurements it is the correlation of the ends (`edge_correlation`). One point and interval per edge:
+    Of measurements it is the correlation of the ends. One point and interval per edge:
     predictive minus observed share, against the observed share. Where an interval misses zero, point and line
     are orange, and the edges farthest off are named. Rows in which an end is missing do not count, in the
     data or in the predictive draws. The source of an arrow is in an earlier row.
@@ -63,7 +60,7 @@ def plot_ppc_edges(
         The graph of the field, or any other over its nodes: pairs that the model leaves out can be
         checked too. By default it and `kinds` are those of the model's field.
     model : pymc.Model, optional
-        Of a field in time, if `graph` has arrows; see `edge_agreement`.
+        Of a field in time, if `graph` has arrows.
     kinds : ColumnKinds, optional
         Of a `MixedMRF` with measurements, what each node is: edges of answers without an order are left out,
         and the title says how many.
@@ -91,7 +88,7 @@ def plot_ppc_edges(
 
     See Also
     --------
-    edge_agreement, edge_correlation : The numbers.
+    pymc_mrf.analysis.predictive_check : The numbers.
     plot_ppc_runs : How long the nodes of a field in time keep a state.
     """
     from arviz_plots import visuals as azv
@@ -104,15 +101,9 @@ def plot_ppc_edges(
     plot = Plot("plot_ppc_edges", parts, visuals, backend, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     graph, kinds = known_field("plot_ppc_edges", model, var_name, graph, kinds)
-    is_measured = (
-        not are_states(group_variable(dt, var_name, group))
-        and group_variable(dt, var_name, "observed_data").dtype.kind == "f"
-    )
-    check: Any = partial(edge_agreement, model=model)
-    left_out = 0
-    if is_measured:
-        check = partial(edge_correlation, kinds=kinds)
-        left_out = 0 if kinds is None else int(has_unordered_end(kinds, graph).sum())
+    is_measured = has_measurements(dt, var_name, group)
+    left_out = int(has_unordered_end(kinds, graph).sum()) if is_measured and kinds is not None else 0
+    check = edge_statistic(is_measured, model, kinds)
     predicted = check(dt, var_name, graph=graph, group=group)
     check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)
     observed = check(dt, var_name, graph=graph, group="observed_data")
@@ -203,7 +194,7 @@ def plot_ppc_magnetisation(
     """
     from arviz_plots import visuals as azv
 
-    from pymc_mrf.distributions.table_record import labels_of_states
+    from pymc_mrf.distributions.field_record import labels_of_states
 
     check_tree(dt, "dt")
     parts = ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
@@ -351,7 +342,6 @@ def _name_state(
     names: Mapping,
     **style: Any,
 ) -> Any:
-    """Name the state of a facet."""
     from arviz_plots import visuals as azv
 
     return azv.labelled_title(da, target, **{"text": f"state {names[sel['state']]}", **style})

@@ -8,10 +8,10 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_sampled, check_tree
 from pymc_mrf.analysis.intervals import interval_probability, summarise
-from pymc_mrf.analysis.predictive_checks import run_lengths
+from pymc_mrf.analysis.predictive_checks import PREDICTIVE, run_lengths
 from pymc_mrf.plots._collection import Plot
 from pymc_mrf.plots.nodes import check_readable, draw_intervals, name_panels
-from pymc_mrf.plots.ppc import MISSED, PREDICTED, PREDICTIVE
+from pymc_mrf.plots.ppc import MISSED, PREDICTED
 
 
 def plot_ppc_runs(
@@ -37,7 +37,7 @@ def plot_ppc_runs(
     dt : xarray.DataTree
         Results of `pymc.sample` with the group of `pymc.sample_posterior_predictive`.
     var_name, model, state
-        As in `run_lengths`.
+        As in `pymc_mrf.analysis.predictive_check`.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     group : {"posterior_predictive", "prior_predictive"}
@@ -56,12 +56,12 @@ def plot_ppc_runs(
     Raises
     ------
     TypeError, ValueError
-        As in `run_lengths`; also if there are more than 60 nodes, whose names nobody could read, for an
-        unknown backend or visual, or a `ci_prob` that is no probability.
+        As in `pymc_mrf.analysis.predictive_check`; also if there are more than 60 nodes, whose names nobody
+        could read, for an unknown backend or visual, or a `ci_prob` that is no probability.
 
     See Also
     --------
-    run_lengths : The numbers.
+    pymc_mrf.analysis.predictive_check : The numbers.
     plot_ppc_edges : The same of the agreement of nodes with earlier ones.
 
     Examples
@@ -75,7 +75,7 @@ def plot_ppc_runs(
     predicted = run_lengths(dt, var_name, model=model, state=state, group=group)
     check_sampled(predicted["number"], f"{var_name} of the {group} group", PREDICTIVE)
     observed = run_lengths(dt, var_name, model=model, state=state, group="observed_data")
-    d = check_readable(predicted.sizes["node"], "run_lengths")
+    d = check_readable(predicted.sizes["node"], "pymc_mrf.analysis.predictive_check")
     summary = xr.concat(
         [summarise(predicted, ci_prob), observed.expand_dims(quantity=["observed"])], "quantity"
     ).isel(node=slice(None, None, -1))  # the first on top

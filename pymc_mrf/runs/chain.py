@@ -1,8 +1,16 @@
-"""One chain: its steps, written down now and then together with all that the next step depends on."""
+"""One chain: its steps, written down now and then together with all that the next step depends on.
 
+Chains run in this process, or in processes of their own, which die with the process that started them.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 import cloudpickle
@@ -11,6 +19,7 @@ import pymc as pm
 import xarray as xr
 from pymc.backends.base import MultiTrace
 from pymc.backends.ndarray import NDArray
+from pymc.sampling.parallel import ExceptionWithTraceback, ParallelSamplingError
 from pymc.util import RandomGeneratorState, random_generator_from_state
 from pytensor import config
 
@@ -28,6 +37,8 @@ PART = 0.01
 MOST_BYTES = 2**27
 """Of draws that are not written yet: these are written however soon."""
 REPORT_SECONDS = 0.3
+
+GO, STOP = "go", "stop"
 
 
 class Plan(NamedTuple):
@@ -89,11 +100,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
     the store has the point, the state of every step and that of its random generator, and nothing else is
     handed from one draw to the next.
 
-    Parameters
-    ----------
-    plan : Plan
-    report : callable
-        Called now and then; the chain writes and stops if it returns True.
+    `report`: called now and then; the chain writes and stops if it returns True.
     """
     step, tune, total = plan.step, plan.tune, plan.tune + plan.draws
     writer = ChainWriter(plan)
@@ -127,12 +134,7 @@ def run_chain(plan: Plan, report: Callable[[Report], bool]) -> None:
 
 
 class ChainWriter:
-    """Draws of a chain that are to be written, as PyMC records them.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
+    """Draws of a chain that are to be written, as PyMC records them."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -146,7 +148,6 @@ class ChainWriter:
         self._wait()
 
     def _begin(self, start: int) -> None:
-        """Begin a piece."""
         empty = self._plan.trace
         self._start, self._closed = start, self.head
         self._trace = NDArray(
@@ -169,7 +170,6 @@ class ChainWriter:
         self.due = self._since + min(max(SECONDS, self._cost / COST), LONGEST)
 
     def add(self, point: dict[str, np.ndarray], stats: list[dict[str, Any]]) -> None:
-        """Record a step."""
         trace = self._trace
         if trace.draw_idx == trace.draws:
             trace.setup(trace.draws, self._plan.chain, self._plan.step.stats_dtypes)
@@ -177,7 +177,6 @@ class ChainWriter:
         self._present.add(point)
 
     def write(self, point: dict[str, np.ndarray], step: Any) -> None:
-        """Write the piece so far, and the state after it."""
         plan, began = self._plan, time.monotonic()
         n = self._start + self._trace.draw_idx
         if n == self.head.n:
@@ -206,15 +205,7 @@ class ChainWriter:
 def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
     """Posterior and statistics of one chain, named and labelled by PyMC.
 
-    Parameters
-    ----------
-    trace : NDArray
-        Without room for more draws.
-    model : pymc.Model
-
-    Returns
-    -------
-    dict of xarray.Dataset
+    `trace`: without room for more draws.
     """
     found = pm.to_inference_data(MultiTrace([trace]), model=model, save_warmup=False).children
     # PyMC leaves the warnings out of results, too: they are logged
@@ -222,3 +213,104 @@ def sampled_groups(trace: NDArray, model: pm.Model) -> dict[str, xr.Dataset]:
         group: found[group].to_dataset().drop_vars(["warning", "warning_dim_0"], errors="ignore")
         for group in ("posterior", "sample_stats")
     }
+
+
+class Worker:
+    """Process of one chain."""
+
+    def __init__(self, plan: Plan, context: Any) -> None:
+        self.chain = plan.chain
+        self.connection, remote = multiprocessing.Pipe()
+        # a forked process has the compiled step as it is
+        given = plan if context.get_start_method() == "fork" else packed(plan)
+        self.process = context.Process(
+            target=_work, args=(given, remote), daemon=True, name=f"chain {self.chain}"
+        )
+        self.process.start()
+        remote.close()  # so that the end of the process is noticed
+
+    def tell(self, word: str) -> None:
+        """Tell the process to go on, or to write and stop."""
+        with suppress(OSError):  # it has ended
+            self.connection.send(word)
+
+
+def run_in_processes(
+    plans: Sequence[Plan], cores: int, context: Any, hear: Callable[[int, Report], bool]
+) -> None:
+    """Run chains in processes.
+
+    `cores`: number of chains at a time. `hear`: called with a chain and its news; all chains write and
+    stop if it returns True. Raises a ParallelSamplingError if a chain fails, or its process is killed;
+    the others write and stop.
+    """
+    waiting = [Worker(plan, context) for plan in plans]
+    active: dict[Connection, Worker] = {}
+    stops = False
+    try:
+        while active or (waiting and not stops):
+            while waiting and len(active) < cores and not stops:
+                worker = waiting.pop(0)
+                worker.tell(GO)
+                active[worker.connection] = worker
+            for connection in wait(list(active)):
+                worker = active[connection]  # type: ignore[index]
+                try:
+                    news = worker.connection.recv()
+                except EOFError:
+                    worker.process.join()
+                    raise ParallelSamplingError(
+                        f"the process of chain {worker.chain} ended with exit code "
+                        f"{worker.process.exitcode}: call pymc_mrf.sample with the same store to go on",
+                        worker.chain,
+                    ) from None
+                if isinstance(news, Report):
+                    if hear(worker.chain, news) and not stops:
+                        stops = True
+                        for other in active.values():
+                            other.tell(STOP)
+                    continue
+                if news is not None:
+                    message = f"Chain {worker.chain} failed with: {news}"
+                    raise ParallelSamplingError(message, worker.chain) from news
+                del active[connection]  # type: ignore[arg-type]
+    finally:
+        for worker in [*active.values(), *waiting]:
+            worker.tell(STOP)
+        for worker in active.values():
+            _let_go(worker)
+        for worker in waiting:
+            worker.process.join()
+
+
+def _let_go(worker: Worker) -> None:
+    """Wait until a process has written and ended."""
+    with suppress(EOFError, OSError):
+        while worker.connection.recv() is not None:
+            pass
+    worker.process.join()
+
+
+def _work(given: Plan | bytes, connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    try:
+        with unpacked(given) if isinstance(given, bytes) else nullcontext(given) as plan:
+            if connection.recv() == GO:
+
+                def report(news: Report) -> bool:
+                    connection.send(news)
+                    return connection.poll()
+
+                run_chain(plan, report)
+        connection.send(None)
+    except BaseException as error:
+        with suppress(OSError):
+            connection.send(ExceptionWithTraceback(error, error.__traceback__))
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

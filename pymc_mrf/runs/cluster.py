@@ -76,20 +76,9 @@ def run_on_cluster(
     A chain whose worker dies begins again on another worker: where the store says that it stopped, or from
     the start if only this machine has a store.
 
-    Parameters
-    ----------
-    plans : sequence of Plan
-    run : Run
-    client : distributed.Client
-    hear : callable
-        Called with a chain and its news; all chains write and stop if it returns True.
-    stored : bool
-        Whether the workers write into the store of the plans; otherwise its files come with the last draw.
-
-    Raises
-    ------
-    ParallelSamplingError
-        If a chain fails, or too many workers die; the others write and stop.
+    `hear`: called with a chain and its news; all chains write and stop if it returns True. `stored`:
+    whether the workers write into the store of the plans; otherwise its files come with the last draw.
+    Raises a ParallelSamplingError if a chain fails, or too many workers die; the others write and stop.
     """
     from dask import config
     from distributed import CancelledError, Event, wait
@@ -147,7 +136,7 @@ def run_on_cluster(
                     stop.clear()
 
 
-def in_turn(function: Callable, *args: Any) -> Any:
+def one_at_a_time(function: Callable, *args: Any) -> Any:
     """Call a function in a worker, where nothing else of this package runs meanwhile."""
     with _one_at_a_time:
         return function(*args)
@@ -178,7 +167,6 @@ def _keep(folder: Any, result: Result) -> None:
 
 
 def _run_task(own: Own, *, given: bytes, run: Run, topic: str, stored: bool) -> Result:
-    """Run a chain, on a worker."""
     from distributed import CancelledError, Event, get_worker
 
     worker = get_worker()
@@ -222,17 +210,8 @@ def _run_task(own: Own, *, given: bytes, run: Run, topic: str, stored: bool) -> 
 def compilers_turn(folder: str, given: bytes) -> ExitStack:
     """Wait for another process of this machine that compiles what this one would.
 
-    Parameters
-    ----------
-    folder : str
-        Of this machine.
-    given : bytes
-        What it is compiled for.
-
-    Returns
-    -------
-    ExitStack
-        To be closed when the first step has been taken, so that the caches of numba and PyTensor have all.
+    `folder`: of this machine. `given`: what it is compiled for. Returns ExitStack: to be closed when the
+    first step has been taken, so that the caches of numba and PyTensor have all.
     """
     import fcntl
 

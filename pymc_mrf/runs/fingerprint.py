@@ -17,20 +17,9 @@ VERSIONS = ("pymc-mrf", "pymc", "pytensor", "numba", "numpy", "scipy")
 def fingerprint(model: pm.Model, step: Any, trace_names: list[str], settings: dict[str, Any]) -> dict:
     """Describe a run, by the names of its parts.
 
-    Parameters
-    ----------
-    model : pymc.Model
-    step : BlockedStep or CompoundStep
-        As made, before any chain.
-    trace_names : list of str
-        Variables that are written down.
-    settings : dict
-        Of the call, by their names.
-
-    Returns
-    -------
-    dict of str
-        Numbers, texts and digests; entries that differ say in what two runs differ.
+    `step`: as made, before any chain. `trace_names`: variables that are written down. `settings`: of the
+    call, by their names. Returns dict of str: numbers, texts and digests; entries that differ say in
+    what two runs differ.
     """
     values = {value.name: list(value.type.shape) for value in model.value_vars}
     observed = {
@@ -72,7 +61,6 @@ def differences(stored: dict, now: dict) -> list[str]:
 
 
 def _options(method: Any) -> tuple:
-    """Name, variables and arguments of a step, as it was made."""
     (_, *args), kwargs = method.__getnewargs_ex__()
     given = {str(k): value for k, value in enumerate(args)} | kwargs
     options = {name: _plain(value) for name, value in given.items() if name not in NO_OPTIONS}

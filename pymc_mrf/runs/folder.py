@@ -17,10 +17,6 @@ class LocalFolder:
     """A folder of this machine.
 
     A file is written under a temporary name, forced to the disk and renamed, which POSIX systems do at once.
-
-    Parameters
-    ----------
-    path : pathlib.Path
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,7 +26,6 @@ class LocalFolder:
         return (self.path / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, or replace it."""
         target = self.path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.{os.getpid()}")
@@ -51,7 +46,6 @@ class LocalFolder:
         return {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
 
     def delete(self, name: str) -> None:
-        """Delete a file, if there is one."""
         (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
@@ -61,10 +55,7 @@ class LocalFolder:
         The lock is that of the system (flock): it is free as soon as all processes that have it are dead.
         Those that are forked from this one have it too.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has it.
+        Raises a RuntimeError if another process has it.
         """
         import fcntl
 
@@ -89,12 +80,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder at a URL. Object stores write a file at once, which is supposed of all others.
-
-    Parameters
-    ----------
-    url : str
-    """
+    """A folder at a URL. Object stores write a file at once, which is supposed of all others."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -119,7 +105,6 @@ class RemoteFolder:
         self._fs.pipe_file(path, data)
 
     def names(self, under: str = "") -> set[str]:
-        """Names of the files and folders in one folder."""
         self._fs.invalidate_cache()
         try:
             paths = self._fs.ls(self._path(under), detail=False)
@@ -137,10 +122,7 @@ class RemoteFolder:
 
         That of a dead process of this machine is taken over.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has it, or had it on another machine.
+        Raises a RuntimeError if another process has it, or had it on another machine.
         """
         with suppress(FileNotFoundError):
             owner = _owner(self.read("lock"))

@@ -18,12 +18,12 @@ from pytensor.tensor.random.op import RandomVariable
 from pymc_mrf.analysis.centrality import node_measures
 from pymc_mrf.analysis.edges import edge_inclusion, edge_values, prior_probabilities
 from pymc_mrf.checks import sequence, whole_number
+from pymc_mrf.distributions.field_record import scale_of
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf_rv import EXACT_DRAW_CELLS, MarkovRandomFieldRV
-from pymc_mrf.distributions.table_record import scale_of
 from pymc_mrf.fields.pairwise import PairwiseField
-from pymc_mrf.graph.coordinates import node_labels
+from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.runs.progress import duration
 from pymc_mrf.runs.replicates import replicate
@@ -45,17 +45,9 @@ OF_FITS = {
 class Truth(NamedTuple):
     """A field with known parameters.
 
-    Attributes
-    ----------
-    graph : PairwiseGraph
-        The candidate edges.
-    weight : (r,) array
-    content : bytes
-        All of its numbers.
-    rows : callable
-        Draws rows (n, d) from their number and a generator.
-    scale : (d,) array, optional
-        Of a Gaussian field, what its measurements are divided by.
+    `graph`: the candidate edges. `weight` (r,). `content`: all of its numbers. `rows`: draws rows (n, d)
+    from their number and a generator. `scale` (d,), optional: of a Gaussian field, what its measurements
+    are divided by.
     """
 
     graph: PairwiseGraph
@@ -96,7 +88,6 @@ class _Study:
         return np.random.SeedSequence(self.random_seed, spawn_key=of)
 
     def draw_truth(self, rng: np.random.Generator) -> Truth:
-        """Read the true field, or draw it first."""
         return _read_truth(self.truth(rng) if callable(self.truth) else self.truth)
 
 
@@ -186,7 +177,8 @@ def plan_study(
     options = {**SAMPLING, **kwargs}
     study = _Study(build, truth, sizes, var_name, random_seed, options, prior_inclusion)
     first = study.draw_truth(np.random.default_rng(study.seeds(0)))
-    _check_prior(prior_inclusion, first)
+    if prior_inclusion is not None:  # or they are none of the edges
+        prior_probabilities(prior_inclusion, first.graph.n_edges)
     run = partial(
         replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
     )
@@ -200,12 +192,6 @@ def plan_study(
     return _as_dataset(found, sizes, replicates, first.graph)
 
 
-def _check_prior(prior_inclusion: Any, truth: Truth) -> None:
-    """Refuse prior probabilities that are none of the edges."""
-    if prior_inclusion is not None:
-        prior_probabilities(prior_inclusion, truth.graph.n_edges)
-
-
 def _read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
     op = getattr(getattr(variable, "owner", None), "op", None)
@@ -214,7 +200,7 @@ def _read_truth(variable: Any) -> Truth:
         raise TypeError(
             f"truth is a {what}, whose edges may have several parameters, but studies compare one number "
             "per edge: draw tables by pymc.draw, and fit and compare them with pymc_mrf.replicate and "
-            "pymc_mrf.edge_strength"
+            "pymc_mrf.analysis.edge_strength"
         )
     if not isinstance(op, MarkovRandomFieldRV | GaussianFieldRV) or op.family.edge_axes:
         raise TypeError(
@@ -312,7 +298,6 @@ def _fit(seed: int, study: _Study) -> dict[str, Any]:
 def _tell_time(
     pilot: dict[int, Any], sizes: list[int], n_replicates: int, client: Any, store: Any
 ) -> None:
-    """Log how long the other replicates will take."""
     seconds = np.array([pilot[k]["seconds"] if k in pilot else np.nan for k in range(len(sizes))])
     # more rows take no less time: what is above that is compilation, in the first fit
     seconds = np.fmin.accumulate(seconds[::-1])[::-1]
@@ -329,8 +314,7 @@ def _tell_time(
 def _as_dataset(
     found: dict[int, Any], sizes: list[int], replicates: int, graph: PairwiseGraph
 ) -> xr.Dataset:
-    """Arrange the fits by replicate and size."""
-    labels = {"edge": list(graph.edge_labels), "node": node_labels(graph)}
+    labels = {"edge": list(graph.edge_labels), "node": node_names(graph)}
     data = {}
     for name, dim in {**OF_TRUTH, **OF_FITS}.items():
         dims = ["replicate"] if name in OF_TRUTH else ["replicate", "n"]

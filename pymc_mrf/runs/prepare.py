@@ -1,5 +1,15 @@
-"""Steps, starts and random generators of a run: those of `pymc.sample`, from its own functions."""
+"""What a run takes from PyMC: steps, starts and random generators, as `pymc.sample` makes them.
 
+A run makes its steps, starts and draws from what PyMC publishes. What it does not publish only speaks to
+the user and to the operating system as `pymc.sample` does; something takes its place in a release where
+it is gone.
+"""
+
+import logging
+import multiprocessing
+from collections.abc import Callable
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +24,6 @@ from pymc.step_methods.arraystep import PopulationArrayStepShared
 from pymc.step_methods.compound import flatten_steps
 from pymc.util import get_random_generator, get_state_from_generator
 
-from pymc_mrf.runs._pymc import multiprocessing_context
 from pymc_mrf.runs.present_edges import with_many_edges
 
 NOT_SUPPORTED = {
@@ -32,19 +41,8 @@ NOT_SUPPORTED = {
 class PreparedRun(NamedTuple):
     """What `pymc.sample` makes before it samples.
 
-    Attributes
-    ----------
-    step : BlockedStep or CompoundStep
-    starts : list of dict
-        One per chain.
-    rngs : list of RandomGeneratorState
-        One per chain.
-    tune : int
-    trace : NDArray
-        An empty one, of the variables that are kept as they are.
-    packed : tuple of str
-        Those of which only what is not 0 is kept.
-    context : multiprocessing context
+    `starts`: one per chain. `rngs`: one per chain. `trace`: an empty one, of the variables that are kept
+    as they are. `packed`: those of which only what is not 0 is kept.
     """
 
     step: Any
@@ -153,3 +151,68 @@ def prepare(
     return PreparedRun(
         made, starts, [get_state_from_generator(rng) for rng in rngs], tune, trace, packed, context
     )
+
+
+log = logging.getLogger("pymc")
+
+
+def find(module: str, name: str, otherwise: Any) -> Any:
+    """Return `name` of a module of PyMC, or what takes its place where it is gone."""
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError):
+        return otherwise
+
+
+class NoBars:
+    """Bars that are not shown."""
+
+    def __init__(self, **options: Any) -> None:
+        pass
+
+    def __enter__(self) -> "NoBars":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+    def update(self, **news: Any) -> None:
+        """Show nothing."""
+
+
+@contextmanager
+def silence(quiet: bool):
+    """Silence messages of PyMC and of this package below errors, if asked to."""
+    level = log.level
+    try:
+        if quiet:
+            log.setLevel(logging.ERROR)
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def context_of(mp_ctx: Any, **options: Any) -> Any:
+    """Return the context of processes by its name, the system's own for None."""
+    return multiprocessing.get_context(mp_ctx) if mp_ctx is None or isinstance(mp_ctx, str) else mp_ctx
+
+
+ProgressBars: Any = find("pymc.progress_bar", "MCMCProgressBarManager", NoBars)
+"""Bars of all chains; without them a run shows none."""
+
+print_steps: Callable = find("pymc.sampling.mcmc", "_print_step_hierarchy", lambda step: None)
+"""Log which step moves what, before the first draw; without it nothing is said."""
+
+quiet_logging: Callable = find("pymc.sampling.mcmc", "_quiet_logging", silence)
+"""Silence PyMC with ``quiet=True``; without it its logger is silenced, but for those below with levels."""
+
+multiprocessing_context: Callable = find(
+    "pymc.sampling.parallel", "_initialize_multiprocessing_context", context_of
+)
+"""How chains get processes of their own: not by forks with JAX, nor on Macs with Intel; without it by the
+system's own way, and the user has to pass `mp_ctx` there."""
+
+cpu_count: Callable = find(
+    "pymc.sampling.parallel", "_cpu_count", lambda: multiprocessing.cpu_count() // 2
+)
+"""Cores that are no hardware threads, for the defaults of `cores` and `chains`; without it half of all."""

@@ -49,15 +49,9 @@ class Packed(NamedTuple):
 class PresentDraws:
     """What is not 0 in the draws of some vectors of a chain.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The vectors.
+    `names`: the vectors.
 
-    Attributes
-    ----------
-    n_bytes : int
-        What the draws so far take.
+    Attributes: `n_bytes`: what the draws so far take.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -66,7 +60,6 @@ class PresentDraws:
         self.n_bytes = 0
 
     def add(self, point: dict[str, np.ndarray]) -> None:
-        """Record the draw at a point."""
         for name, entries in self._entries.items():
             [entry] = np.nonzero(point[name])
             entries.append(entry.astype(np.int32))
@@ -112,10 +105,7 @@ def unpack(posterior: xr.Dataset, n: int, labels: Any) -> tuple[xr.Dataset, dict
 class PresentEdges(BackendArray):
     """Draws (chain, draw, r) of which xarray expands what it is asked for.
 
-    Parameters
-    ----------
-    chains : list of csr_array (draw, r)
-        Of equal length.
+    `chains`: of equal length.
     """
 
     def __init__(self, chains: list[csr_array]) -> None:

@@ -1,5 +1,9 @@
-"""How far a run has come: the time that is left, the effective draws so far, and whether they are enough."""
+"""How far a run has come, and what is done with the news of its chains.
 
+The time that is left, the effective draws so far, and whether they are enough; bars and warnings.
+"""
+
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,16 +11,21 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from pymc.stats.convergence import log_warning
 
 from pymc_mrf.analysis.convergence import entry_convergence, entry_name
 from pymc_mrf.analysis.edges import edge_density
 from pymc_mrf.analysis.groups import n_groups
 from pymc_mrf.checks import number
+from pymc_mrf.runs.chain import Report
 from pymc_mrf.runs.present_edges import some_entries
 from pymc_mrf.runs.store import Head, Run, Store, read_draws
 
 SUMMARIES = {"n_groups": n_groups, "edge_density": edge_density}
 UNKNOWN = (math.nan, "", math.nan, "")
+
+LOOKS = 20
+"""How often a run is compared with its target, its end included."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,7 @@ class RunProgress:
 def progress_of(store: Store, run: Run, draws: int | None = None) -> RunProgress:
     """Judge what is written.
 
-    Parameters
-    ----------
-    store : Store
-    run : Run
-    draws : int, optional
-        Number of draws after which chains are cut.
+    `draws`: number of draws after which chains are cut.
     """
     heads = [store.head(chain) for chain in range(run.chains)]
     idata = read_draws(store, run, warmup=False, draws=draws)
@@ -127,7 +131,6 @@ def seconds_left(heads: list[Head], run: Run) -> float:
 
 
 def checked_target(until: Any) -> dict[str, float] | None:
-    """Return a target of R-hat and effective draws, or refuse it."""
     if until is None:
         return None
     names = {"rhat", "ess"}
@@ -165,3 +168,74 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"about {seconds / size:.0f} {unit}"
     return f"about {seconds:.0f} seconds"
+
+
+# shown as the messages of PyMC are, and silent when these are
+log = logging.getLogger("pymc.pymc_mrf")
+
+
+class Listener:
+    """What is done with the news of chains.
+
+    `target`: "rhat" and "ess", or one of the two.
+
+    Attributes: `n_draws`: after which the target was reached.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run: Run,
+        bars: Any,
+        target: dict[str, float] | None,
+    ) -> None:
+        self._store, self._run, self.bars, self._target = store, run, bars, target
+        self._shown = [0] * run.chains
+        self._come = [store.head(chain).n for chain in range(run.chains)]
+        self._looks = sorted({-(-run.draws * k // LOOKS) for k in range(1, LOOKS + 1)})
+        self.n_draws: int | None = None
+
+    def hear(self, chain: int, news: Report) -> bool:
+        """Show the news of a chain; whether all are to stop."""
+        for warning in news.warnings:
+            log_warning(warning)
+        total = self._run.tune + self._run.draws
+        for i in range(self._shown[chain], news.n):
+            tuning, is_last = i < self._run.tune, i + 1 == total
+            self.bars.update(chain_idx=chain, is_last=is_last, draw=i, tuning=tuning, stats=news.stats)
+        self._shown[chain] = max(self._shown[chain], news.n)  # it falls back when a worker dies
+        self._come[chain] = news.n
+        return self.reached()
+
+    def reached(self) -> bool:
+        """Look at what is written, if there is enough of it for another look; whether the target is reached.
+
+        The looks are after given numbers of draws of all chains, so that the result is the same however fast
+        the chains are, and wherever they were stopped.
+        """
+        if self._target is None or self.n_draws is not None:
+            return self.n_draws is not None
+        while (
+            self._looks
+            and min(self._come) - self._run.tune >= self._looks[0]
+            and self._n_written() >= self._looks[0]
+        ):
+            draws = self._looks.pop(0)
+            progress = progress_of(self._store, self._run, draws)
+            log.info(str(progress))
+            if progress.reaches(self._target):
+                self.n_draws = draws
+                log.info(f"until={self._target} is reached after {draws} draws per chain")
+                return True
+        return False
+
+    def conclude(self) -> None:
+        """Look a last time, and say if the target was not reached."""
+        if self._target is not None and not self.reached():
+            log.warning(
+                f"until={self._target} is not reached after {self._n_written()} draws per chain: see "
+                "pymc_mrf.diagnose, or sample longer"
+            )
+
+    def _n_written(self) -> int:
+        return min(self._store.head(c).n for c in range(self._run.chains)) - self._run.tune

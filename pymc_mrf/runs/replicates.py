@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.graph_digest import ADDRESS
-from pymc_mrf.runs.cluster import checked_client, in_turn
+from pymc_mrf.runs.cluster import checked_client, one_at_a_time
 from pymc_mrf.runs.folder import Folder, checked_location, open_folder, refuse_strangers
 
 log = logging.getLogger("pymc.pymc_mrf")
@@ -171,7 +171,7 @@ def _on(client: Any, function: Callable, seeds: list[int]) -> Iterator[tuple[int
     """Run attempts side by side, and give them as they end."""
     from distributed import as_completed
 
-    futures = client.map(partial(in_turn, partial(_attempt, function=function)), seeds, pure=False)
+    futures = client.map(partial(one_at_a_time, partial(_attempt, function=function)), seeds, pure=False)
     seed_of = dict(zip(futures, seeds, strict=True))
     try:
         for future in as_completed(futures):

@@ -16,17 +16,21 @@ from pymc.stats.convergence import log_warnings, run_convergence_checks
 from pymc_mrf.checks import flag, whole_number
 from pymc_mrf.distributions.field_record import keep_records, records_of
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
-from pymc_mrf.runs._pymc import ProgressBars, cpu_count, print_steps, quiet_logging
-from pymc_mrf.runs.chain import Plan, run_chain
+from pymc_mrf.runs.chain import Plan, run_chain, run_in_processes
 from pymc_mrf.runs.cluster import checked_client, run_on_cluster
 from pymc_mrf.runs.fingerprint import differences, fingerprint
 from pymc_mrf.runs.folder import checked_location
-from pymc_mrf.runs.listener import Listener
-from pymc_mrf.runs.prepare import PreparedRun, prepare
+from pymc_mrf.runs.prepare import (
+    PreparedRun,
+    ProgressBars,
+    cpu_count,
+    prepare,
+    print_steps,
+    quiet_logging,
+)
 from pymc_mrf.runs.present_edges import some_entries
-from pymc_mrf.runs.progress import RunProgress, checked_target, progress_of
+from pymc_mrf.runs.progress import Listener, RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import OBSERVED, Run, Store, read_draws
-from pymc_mrf.runs.workers import run_in_processes
 from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
 from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
 
@@ -115,7 +119,7 @@ compute_convergence_checks, model
     Of a `SpikeAndSlab` with 10,000 edges or more only those present in a draw are kept, in the store and in
     memory: 1,000 draws of four chains of 523,776 edges, of which some 1,300 are present, take .1 GB in place
     of 17. The variable has its usual dimensions; what is taken of it, as by ``sel``, is expanded then, and
-    all of it by ``values``. `edge_inclusion`, `summarize_edges`, `median_graph` and `edge_density` expand a
+    all of it by ``values``. `summarize_edges`, `median_graph` and `analysis.edge_inclusion` expand a
     part at a time. R-hat and effective draws, for warnings and `until`, are those of 2,000 of its edges.
     """
     draws = whole_number(draws, "draws", 1)
@@ -232,7 +236,6 @@ def read_store(store: str | PathLike) -> xr.DataTree:
 
 
 def _opened(store: str | PathLike) -> tuple[Store, Run]:
-    """Open the store of a run."""
     _check_zarr()
     folder = Store(checked_location(store))
     run = folder.run()
@@ -251,7 +254,6 @@ def _run(plans: list[Plan], run: Run, prepared: PreparedRun, listener: Listener)
 
 
 def _plans(folder: Store, run: Run, prepared: PreparedRun) -> list[Plan]:
-    """Make plans of the chains that have not ended."""
     state = prepared.step.sampling_state
     return [
         Plan(

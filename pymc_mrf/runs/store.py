@@ -1,13 +1,16 @@
 """What a run leaves in its folder, and what that says while it runs.
 
 ``run.json`` says which run it is; ``data.zarr.zip`` has its data. Each chain has a folder with pieces of
-draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of these
-count. It is replaced last: a piece or a state without it, half-written or not, is as if it had never been.
-``owner`` is the last process that has begun to run the chain: others that still run it must not write.
+draws (``draws-START-END.zarr.zip``), the state of its steps, and ``head.json``, which says which of
+these count. It is replaced last: a piece or a state without it, half-written or not, is as if it had
+never been. ``owner`` is the last process that has begun to run the chain: others that still run it must
+not write. A piece is a zip archive of a zarr group (format 3), written and read by xarray.
 """
 
+import io
 import json
 import pickle
+import zipfile
 from contextlib import suppress
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -17,7 +20,6 @@ import xarray as xr
 
 from pymc_mrf.distributions.field_record import ATTRIBUTE
 from pymc_mrf.runs.folder import open_folder, refuse_strangers
-from pymc_mrf.runs.pieces import from_bytes, to_bytes
 from pymc_mrf.runs.present_edges import Packed, attach, joined, unpack
 
 FORMAT = 1
@@ -25,20 +27,15 @@ RUN, DATA, HEAD, OWNER = "run.json", "data.zarr.zip", "head.json", "owner"
 OBSERVED = "observed_data"
 SAMPLED = ("posterior", "sample_stats")
 
+LEVEL = -5
+"""How pieces are compressed: in half the time of the default, to 14 % more bytes of a network's draws."""
+
 
 class Head(NamedTuple):
     """How far a chain has come.
 
-    Attributes
-    ----------
-    n : int
-        Steps that are written, those of tuning included.
-    pieces : list of [int, int]
-        First step of each piece, and the one after its last.
-    seconds : float
-        That they took.
-    pace : float
-        Seconds per step of late.
+    `n`: steps that are written, those of tuning included. `pieces`: first step of each piece, and the
+    one after its last. `seconds`: that they took. `pace`: seconds per step of late.
     """
 
     n: int
@@ -50,13 +47,7 @@ class Head(NamedTuple):
 class Run(NamedTuple):
     """Which run it is.
 
-    Attributes
-    ----------
-    seed : int or list of int
-    tune, draws, chains, cores : int
-    summaries : dict of str
-        "n_groups" or "edge_density", by the names of the variables of which progress shows one.
-    fingerprint : dict of str
+    `summaries`: "n_groups" or "edge_density", by the names of the variables of which progress shows one.
     """
 
     seed: Any
@@ -71,10 +62,7 @@ class Run(NamedTuple):
 class Store:
     """The folder of a run.
 
-    Parameters
-    ----------
-    location : str
-        Path or URL.
+    `location`: path or URL.
     """
 
     def __init__(self, location: str) -> None:
@@ -82,7 +70,6 @@ class Store:
         self._owner = uuid4().hex.encode()
 
     def run(self) -> Run | None:
-        """Read which run it is; None if there is none yet."""
         try:
             found = json.loads(self.folder.read(RUN))
         except (FileNotFoundError, NotADirectoryError):
@@ -92,23 +79,19 @@ class Store:
         return Run(**found)
 
     def begin(self, run: Run, data: dict[str, xr.Dataset]) -> None:
-        """Write which run it is, and its data."""
         refuse_strangers(self.folder, self.location, {DATA})
         self.folder.write(DATA, to_bytes(data))
         self.folder.write(RUN, json.dumps({"format": FORMAT, **run._asdict()}, indent=1).encode())
 
     def data(self) -> dict[str, xr.Dataset]:
-        """Read the groups of the data, as PyMC gives them."""
         return from_bytes(self.folder.read(DATA))
 
     def head(self, chain: int) -> Head:
-        """How far a chain has come."""
         with suppress(FileNotFoundError):
             return Head(**json.loads(self.folder.read(f"{_of(chain)}/{HEAD}")))
         return Head(0, [], 0.0, 0.0)
 
     def state(self, chain: int, n: int) -> dict[str, Any]:
-        """State of a chain after n steps."""
         return pickle.loads(self.folder.read(f"{_of(chain)}/{_state(n)}"))
 
     def commit(
@@ -116,11 +99,8 @@ class Store:
     ) -> None:
         """Write the last piece of a head and the state after it; then they count, and old ones go.
 
-        Raises
-        ------
-        RuntimeError
-            If another process has claimed the chain: a cluster may think that a worker is dead, or its
-            client, while it only cannot be reached.
+        Raises a RuntimeError if another process has claimed the chain: a cluster may think that a worker
+        is dead, or its client, while it only cannot be reached.
         """
         folder, last = _of(chain), head.pieces[-1]
         self._check_owner(chain)
@@ -142,10 +122,7 @@ class Store:
     def claim(self, chain: int) -> Head:
         """Keep other processes from writing to a chain, delete what one that was killed has left.
 
-        Returns
-        -------
-        Head
-            How far the chain has come, read after the others are kept from it.
+        Returns Head: how far the chain has come, read after the others are kept from it.
         """
         self.folder.write(f"{_of(chain)}/{OWNER}", self._owner)
         head = self.head(chain)
@@ -155,7 +132,6 @@ class Store:
         return head
 
     def files(self, chain: int) -> dict[str, bytes]:
-        """Read all files of a chain, by their names in the folder."""
         names = [f"{_of(chain)}/{name}" for name in self.folder.names(_of(chain))]
         return {name: self.folder.read(name) for name in names}
 
@@ -175,38 +151,30 @@ class Store:
 def read_draws(store: Store, run: Run, *, warmup: bool, draws: int | None = None) -> xr.DataTree:
     """Assemble the draws of all chains as `pymc.sample` does.
 
-    Parameters
-    ----------
-    store : Store
-    run : Run
-    warmup : bool
-        Whether to read what was drawn while tuning.
-    draws : int, optional
-        Number of draws after which chains are cut.
-
-    Returns
-    -------
-    xarray.DataTree
-        Chains of unequal length are cut so that most draws are left (as PyMC does with an interrupted run).
+    `warmup`: whether to read what was drawn while tuning. `draws`: number of draws after which chains
+    are cut. Returns xarray.DataTree: chains of unequal length are cut so that most draws are left (as
+    PyMC does with an interrupted run).
     """
-    found = [store.pieces(chain) for chain in range(run.chains)]
+    heads = [store.head(chain) for chain in range(run.chains)]
     most = run.draws if draws is None else draws
-    lengths = [min(max(head.n - run.tune, 0), most) for head, _ in found]
-    chains, length = _most_draws(lengths)
-    groups: dict[str, xr.Dataset] = {}
-    seconds = _duration([head.seconds for head, _ in found], run.cores)
+    chains, length = _most_draws([min(max(head.n - run.tune, 0), most) for head in heads])
+    tuned = chains, run.tune
+    if not length:
+        tuned = _most_draws([min(head.n, run.tune) for head in heads])
+    # groups by name: chains, and their first step and the one after the last
+    asked = {name: (chains, run.tune, run.tune + length) for name in SAMPLED if length}
+    if warmup and tuned[1]:
+        asked |= {f"warmup_{name}": (tuned[0], 0, tuned[1]) for name in SAMPLED}
+    parts: dict[str, list] = {name: [] for name in asked}
+    for chain in range(run.chains):  # what is read of one goes before the next is read
+        if any(chain in own for own, *_ in asked.values()):
+            found = store.pieces(chain)
+            for name, (own, start, end) in asked.items():
+                if chain in own:
+                    parts[name].append(_chain(*found, name.removeprefix("warmup_"), start, end))
+    seconds = _duration([head.seconds for head in heads], run.cores)
     attributes = {"sampling_time": seconds, "tuning_steps": run.tune}
-    for group in SAMPLED:
-        if length:
-            parts = [_chain(*found[c], group, run.tune, run.tune + length) for c in chains]
-            groups[group] = _beside(parts, chains, attributes)
-    if warmup and run.tune:
-        tuned = [min(head.n, run.tune) for head, _ in found]
-        warm, n_warm = (chains, run.tune) if length else _most_draws(tuned)
-        for group in SAMPLED:
-            if n_warm:
-                parts = [_chain(*found[c], group, 0, n_warm) for c in warm]
-                groups[f"warmup_{group}"] = _beside(parts, warm, attributes)
+    groups = {name: _beside(parts.pop(name), own, attributes) for name, (own, *_) in asked.items()}
     data = store.data()
     tree = xr.DataTree.from_dict({**groups, **data})
     if OBSERVED in data and (record := data[OBSERVED].attrs.get(ATTRIBUTE)):
@@ -276,3 +244,43 @@ def _joined(parts: list[xr.Dataset], dim: str) -> xr.Dataset:
         join="override",
         combine_attrs="override",
     )
+
+
+def to_bytes(groups: dict[str, xr.Dataset]) -> bytes:
+    """Make one file of several datasets.
+
+    `groups`: by the names of their groups. Returns bytes: what `zarr.storage.ZipStore` reads.
+    """
+    from zarr.codecs import ZstdCodec
+    from zarr.storage import MemoryStore
+
+    files: dict = {}
+    store = MemoryStore(files)
+    for group, dataset in groups.items():
+        encoding = {
+            name: {"compressors": ZstdCodec(level=LEVEL), "chunks": draws.shape}
+            for name, draws in dataset.data_vars.items()
+            if draws.size
+        }
+        dataset.to_zarr(
+            store, group=group, mode="a", zarr_format=3, consolidated=False, encoding=encoding
+        )
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:  # the arrays are compressed already
+        for name, content in files.items():
+            file.writestr(name, content.to_bytes())
+    return archive.getvalue()
+
+
+def from_bytes(data: bytes) -> dict[str, xr.Dataset]:
+    from zarr.core.buffer import default_buffer_prototype
+    from zarr.storage import MemoryStore
+
+    make = default_buffer_prototype().buffer.from_bytes
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        files = {name: make(archive.read(name)) for name in archive.namelist()}
+    groups = sorted({name.split("/")[0] for name in files if "/" in name})
+    return {
+        group: xr.open_zarr(MemoryStore(files), group=group, consolidated=False, chunks=None).load()
+        for group in groups
+    }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs as ParticleRatioGibbs
     from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs as PseudoGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs as CommunityGibbs
-    from pymc_mrf.steps.hyper.conjugate_concentration import (
+    from pymc_mrf.steps.hyper.conjugate import (
         ConjugateConcentration as ConjugateConcentration,
     )
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import (
@@ -33,7 +33,7 @@ __getattr__, __dir__, __all__ = public_names(
         "steps.groups.particle_ratio_gibbs": "ParticleRatioGibbs",
         "steps.groups.pseudo_gibbs": "PseudoGibbs",
         "steps.hyper.community_gibbs": "CommunityGibbs",
-        "steps.hyper.conjugate_concentration": "ConjugateConcentration",
+        "steps.hyper.conjugate": "ConjugateConcentration",
         "steps.hyper.conjugate_hyperparameters": "ConjugateHyperparameters",
         "steps.hyper.conjugate_means": "ConjugateMeans",
         "steps.latent.tree_gibbs": "TreeGibbs",

@@ -18,7 +18,7 @@ from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.auxiliary.exchange import Exchange
-from pymc_mrf.steps.auxiliary.intractable_parents import parents_of_intractable_fields
+from pymc_mrf.steps.auxiliary.intractable_fields import parents_of_intractable_fields
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
@@ -30,12 +30,10 @@ from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration
+from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
-from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs, MixedGibbs, SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
@@ -128,7 +126,6 @@ class Unsampleable(BlockedStep):
         )
 
     def step(self, point):
-        """Fail, as it is never reached."""
         raise AssertionError("Unsampleable is never instantiated")
 
 

@@ -3,8 +3,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pymc_mrf.analysis.conditional import conditional_log_likelihood, log_predictive
-from pymc_mrf.analysis.predictive import log_pseudo_likelihood
+from pymc_mrf.analysis.conditional import (
+    conditional_log_likelihood,
+    log_predictive,
+    log_pseudo_likelihood,
+)
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.reference.conditional_likelihood import log_conditional

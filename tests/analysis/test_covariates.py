@@ -88,23 +88,25 @@ def test_rows_are_predicted_by_their_own_parameters(rng, states, moderates, monk
     monkeypatch.setattr(conditional_probabilities, "MAX_CELLS", 300)  # some rows at a time
     model = ordinal_model(states, AGE, moderates)
     idata = draws_of(rng, states, w=(6,), delta=(6,), t=(4, 2), b=(4,))
-    own = pmrf.predict_nodes(idata, "x", model=model)
+    own = pmrf.predict_nodes(idata, "x", model=model)["probability"]
     np.testing.assert_allclose(own, expected(idata, states, AGE, moderates), atol=1e-12)
     new = states[3:6]
     given = {"data": new, "model": model, "covariates": {"age": NEW_AGE}}
     found = pmrf.predict_nodes(idata, "x", **given)
-    np.testing.assert_allclose(found, expected(idata, new, NEW_AGE, moderates), atol=1e-12)
-    explained = pmrf.predictability(idata, "x", max_draws=2, **given)
+    of_new = expected(idata, new, NEW_AGE, moderates)
+    np.testing.assert_allclose(found["probability"], of_new, atol=1e-12)
+    explained = pmrf.predict_nodes(idata, "x", max_draws=2, **given)
     assert explained["accuracy"].shape == (2, 1, 4)
     found_of_lists = pmrf.predict_nodes(idata, "x", **given | {"data": new.tolist()})
-    np.testing.assert_array_equal(found, found_of_lists)
+    xr.testing.assert_equal(found, found_of_lists)
     all_alike = pmrf.predict_nodes(idata, "x", data=new, model=model, covariates={"age": 0.4})
-    np.testing.assert_allclose(all_alike, expected(idata, new, [0.4] * 3, moderates), atol=1e-12)
+    alike = expected(idata, new, [0.4] * 3, moderates)
+    np.testing.assert_allclose(all_alike["probability"], alike, atol=1e-12)
     np.testing.assert_array_equal(model["age"].get_value(), AGE)  # the model is left alone
     with model:
         pm.set_data({"age": NEW_AGE})
-        np.testing.assert_array_equal(found, pmrf.predict_nodes(idata, "x", data=new))
-    assert np.abs(found.values - own.values[3:6]).max() > 0.01
+        xr.testing.assert_equal(found, pmrf.predict_nodes(idata, "x", data=new))
+    assert np.abs(found["probability"].values - own.values[3:6]).max() > 0.01
 
 
 def test_measurements_with_means_and_weights_of_rows(rng):
@@ -201,7 +203,7 @@ def test_sampled_moderated_network(rng):
     present = ((w != 0) | (delta != 0)).mean(("chain", "draw"))
     np.testing.assert_allclose(table["inclusion"], present)
     assert pmrf.median_graph(idata, "at", graph=GRAPH).number_of_edges() == (present > 0.5).sum()
-    p = pmrf.predict_nodes(idata, "x", model=model).values[..., 1]
+    p = pmrf.predict_nodes(idata, "x", model=model)["probability"].values[..., 1]
     W = np.zeros((40, 2, 20, 4, 4))  # by the logistic regression of each node
     of_rows = w.values + site[:, None, None, None] * delta.values
     for e, (u, v) in enumerate(EDGES):

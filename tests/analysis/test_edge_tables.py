@@ -6,7 +6,8 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.analysis.edge_tables import edge_table
+from pymc_mrf.fields.families import nominal
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c")])
 N_STATES = [3, 2, 3]
@@ -20,7 +21,7 @@ def posterior(rng):
 
 def test_strengths_are_norms_of_tables(rng):
     idata = posterior(rng)
-    found = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=N_STATES)
+    found = pmrf.analysis.edge_strength(idata, "w", graph=GRAPH, n_states=N_STATES)
     assert found.dims == ("chain", "draw", "edge")
     assert found.edge.values.tolist() == ["a--b", "b--c"]
     tables = nominal(N_STATES).edge_tables(idata.posterior.w.values, GRAPH.edges)
@@ -30,9 +31,9 @@ def test_strengths_are_norms_of_tables(rng):
 def test_table_of_an_edge(rng):
     idata = posterior(rng)
     tables = nominal(N_STATES).edge_tables(idata.posterior.w.values, GRAPH.edges)
-    first = pmrf.edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
+    first = edge_table(idata, "w", ("b", "c"), graph=GRAPH, n_states=N_STATES)
     np.testing.assert_allclose(first, tables[:, :, 1, :2, :])
-    turned = pmrf.edge_table(idata, "w", ("c", "b"), graph=GRAPH, n_states=N_STATES)
+    turned = edge_table(idata, "w", ("c", "b"), graph=GRAPH, n_states=N_STATES)
     np.testing.assert_allclose(turned, first.values.swapaxes(-1, -2))
 
 
@@ -45,7 +46,7 @@ def test_summary_has_one_row_per_edge(rng):
     assert table.index.tolist() == ["a--b", "b--c"]
     np.testing.assert_allclose(table["inclusion"], [1.0, 0.5])
     np.testing.assert_allclose(table["bayes_factor"], [np.inf, 1.0])  # prior odds 1/3 and 1
-    strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=N_STATES)
+    strength = pmrf.analysis.edge_strength(idata, "w", graph=GRAPH, n_states=N_STATES)
     np.testing.assert_allclose(table["mean"], strength.mean(("chain", "draw")))
     given = pmrf.summarize_edges(idata, "w", graph=GRAPH, n_states=N_STATES, prior_inclusion=0.5)
     np.testing.assert_allclose(given.loc["b--c", "bayes_factor"], 1.0)
@@ -54,9 +55,9 @@ def test_summary_has_one_row_per_edge(rng):
 def test_bad_arguments(rng):
     idata = posterior(rng)
     with pytest.raises(ValueError, match="w has 4 entries, but the tables of 2 edges have 8 parameters"):
-        pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=3)
+        pmrf.analysis.edge_strength(idata, "w", graph=GRAPH, n_states=3)
     with pytest.raises(ValueError, match="is no edge of the graph: give its two nodes"):
-        pmrf.edge_table(idata, "w", ("a", "c"), graph=GRAPH, n_states=N_STATES)
+        edge_table(idata, "w", ("a", "c"), graph=GRAPH, n_states=N_STATES)
 
 
 def test_parameters_are_no_edges(rng):
@@ -76,7 +77,7 @@ def test_picture_of_a_table(rng):
         idata, "w", ("a", "b"), graph=GRAPH, n_states=N_STATES, state_labels=labels
     )
     image = pc.get_viz("heatmap", "w")
-    table = pmrf.edge_table(idata, "w", ("a", "b"), graph=GRAPH, n_states=N_STATES)
+    table = edge_table(idata, "w", ("a", "b"), graph=GRAPH, n_states=N_STATES)
     np.testing.assert_allclose(image.get_array(), table.mean(("chain", "draw")))
     axes = image.axes
     assert [t.get_text() for t in axes.get_yticklabels()] == ["x", "y", "z"]

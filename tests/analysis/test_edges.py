@@ -7,7 +7,6 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis import edges
-from pymc_mrf.analysis.agreement import precision_recall
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.analysis.sparse_draws import GRAPH, sparse_draws, tree_of
@@ -124,61 +123,6 @@ def test_edge_density(rng):
     density = edges.edge_density(tree_of(w), "theta")
     assert density.dims == ("chain", "draw")
     np.testing.assert_allclose(density, np.count_nonzero(w, axis=-1) / 4)
-
-
-@pytest.mark.parametrize("levels", [3, 1000])
-def test_precision_and_recall_equal_counting(rng, levels):
-    p = rng.integers(0, levels + 1, 40) / levels
-    truth = rng.random(40) < 0.4
-    curve = precision_recall(p, truth)
-    assert curve.threshold.values.tolist() == sorted({0.0, 0.5, *p.tolist()})
-    for t in curve.threshold.values:
-        chosen = [e for e in range(40) if p[e] > t]
-        correct = [e for e in chosen if truth[e]]
-        at = curve.sel(threshold=t)
-        assert at.n_edges == len(chosen)
-        assert at.recall == len(correct) / truth.sum()
-        if not chosen:
-            assert np.isnan(at.precision)
-            assert at.f1 == 0.0
-            continue
-        assert at.precision == pytest.approx(len(correct) / len(chosen))
-        if correct:
-            assert at.f1 == pytest.approx(2 / (1 / at.precision + 1 / at.recall))
-
-
-def test_precision_and_recall_of_a_posterior_against_true_weights(rng):
-    inclusion = edges.edge_inclusion(tree_of(sparse_draws(rng)), "theta").inclusion
-    weights = xr.DataArray([0.0, 0.0, -1.5, 2.0], dims="edge", coords={"edge": inclusion.edge})
-    at_half = precision_recall(inclusion, weights).sel(threshold=0.5)
-    assert at_half.recall == 1.0
-    with pytest.raises(ValueError, match="inclusion and truth have other labels"):
-        precision_recall(inclusion, weights[::-1])
-
-
-def test_perfect_and_reversed_order():
-    truth = [True, True, False, False]
-    good = precision_recall([0.9, 0.8, 0.2, 0.1], truth).sel(threshold=0.5)
-    assert (good.precision, good.recall, good.f1) == (1.0, 1.0, 1.0)
-    bad = precision_recall([0.1, 0.2, 0.8, 0.9], truth).sel(threshold=0.5)
-    assert (bad.precision, bad.recall, bad.f1) == (0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("inclusion", "truth", "error", "message"),
-    [
-        ([0.5, 0.5], [1, 0, 0], ValueError, "inclusion has 2 edges, truth has 3"),
-        ([[0.5]], [[1]], ValueError, r"inclusion must be a vector over edges, not of shape \(1, 1\)"),
-        ([1.5, 0.5], [1, 0], ValueError, r"inclusion has the value 1.5"),
-        ([np.nan, 0.5], [1, 0], ValueError, r"inclusion has the value nan"),
-        ([0.5, 0.5], [np.nan, 0], ValueError, "truth has missing values"),
-        ([0.5, 0.5], [0, 0], ValueError, "truth has no edges"),
-        ([0.5, 0.5], ["a--b", "b--c"], TypeError, "truth must be numeric"),
-    ],
-)
-def test_bad_truths_are_named(inclusion, truth, error, message):
-    with pytest.raises(error, match=message):
-        precision_recall(inclusion, truth)
 
 
 def test_bad_input_is_named(rng):

@@ -8,6 +8,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.edges import edge_evidence
 from tests.analysis.posteriors import as_posterior
 from tests.statistics import Z
 
@@ -24,18 +25,23 @@ def test_classes_of_edges():
     w[:, ::2, 1] = 1.0  # in half of them
     w[:, :460, 2] = 1.0  # Bayes factor 11.5
     idata = as_posterior(w)
-    found = pmrf.edge_evidence(idata, "theta", prior_inclusion=0.5)
-    assert found.values.tolist() == ["for", "undecided", "for", "against"]
-    narrow = pmrf.edge_evidence(idata, "theta", prior_inclusion=0.5, bounds=(1 / 3, 20))
-    assert narrow.values.tolist() == ["for", "undecided", "undecided", "against"]
+    options = {"graph": pmrf.graphs.chain(5), "sort": "graph"}
+
+    def classes(idata, **given):
+        table = pmrf.summarize_edges(idata, "theta", prior_inclusion=0.5, **options, **given)
+        return table["evidence"].tolist()
+
+    assert classes(idata) == ["for", "undecided", "for", "against"]
+    assert classes(idata, bounds=(1 / 3, 20)) == ["for", "undecided", "undecided", "against"]
     # of 8 draws, an edge in all of them is no strong evidence
-    few = pmrf.edge_evidence(as_posterior(w[:, :4]), "theta", prior_inclusion=0.5)
-    assert few.values.tolist() == ["undecided", "undecided", "undecided", "undecided"]
+    assert classes(as_posterior(w[:, :4])) == ["undecided"] * 4
+    assert edge_evidence(idata, "theta", prior_inclusion=0.5).values.tolist() == classes(idata)
     with pytest.raises(ValueError, match="prior probability of theta is not known"):
-        pmrf.edge_evidence(idata, "theta")
+        edge_evidence(idata, "theta")
+    assert "evidence" not in pmrf.summarize_edges(idata, "theta", **options)
     for bounds in [(2, 10), (0.1, 0.5), (0.1,)]:
         with pytest.raises(ValueError, match="bounds"):
-            pmrf.edge_evidence(idata, "theta", prior_inclusion=0.5, bounds=bounds)
+            classes(idata, bounds=bounds)
 
 
 def test_structures_are_counted_as_wholes(rng):

@@ -76,10 +76,9 @@ def test_pairs_have_the_columns_of_the_table(exported):
     for _, row in exported["edges"].iterrows():
         found = pairs.edges[row["u"], row["v"]]
         assert found.keys() == set(row.index) - {"u", "v"}
-        assert found.pop("bayes_factor_text") == row["bayes_factor_text"]
-        np.testing.assert_array_equal(
-            list(found.values()), row.drop(["u", "v", "bayes_factor_text"]).astype(float)
-        )
+        texts = ["bayes_factor_text", "evidence"]
+        assert [found.pop(name) for name in texts] == row[texts].tolist()
+        np.testing.assert_array_equal(list(found.values()), row.drop(["u", "v", *texts]).astype(float))
 
 
 def test_matrix_is_read_as_it_was_written(exported):

@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.analysis.predictive_checks import run_lengths
+from pymc_mrf.steps.latent.missing_cells import SeriesGibbs
 from tests.statistics import assert_frequencies
 
 GRAPH = pmrf.LaggedGraph("ab", [("a", "a"), ("b", "a"), ("a", "b")], (1, 2))
@@ -102,20 +103,18 @@ def test_states_are_written_as_in_the_table():
     idata = posterior(20)
     idata["observed_data"] = xr.DataTree(xr.Dataset({"x": (("r", "c"), X)}))
     of = [
-        pmrf.analysis.run_lengths(idata, "x", model=model, state=state, group="observed_data")
+        run_lengths(idata, "x", model=model, state=state, group="observed_data")
         for state in ("always", None)
     ]
     assert of[0]["number"].sum() < of[1]["number"].sum()
     np.testing.assert_array_equal(
         of[0]["longest"],
-        pmrf.analysis.run_lengths(idata, "x", model=model_of(), state=1, group="observed_data")[
-            "longest"
-        ],
+        run_lengths(idata, "x", model=model_of(), state=1, group="observed_data")["longest"],
     )
     with pytest.raises(
         ValueError, match=r"state=1 is none of x, whose states are \['never', 'always'\]"
     ):
-        pmrf.analysis.run_lengths(idata, "x", model=model, state=1, group="observed_data")
+        run_lengths(idata, "x", model=model, state=1, group="observed_data")
     with pm.Model() as ising:
         w = pm.Normal("w", 0, 1, shape=6)
         pmrf.KineticMRF("x", w, B, graph=GRAPH, observed=2 * X - 1, series=SERIES, family="ising")
@@ -143,7 +142,7 @@ def test_rows_that_are_held_out():
     idata = posterior(4)
     idata["posterior"]["w"] = idata["posterior"]["w"] * np.linspace(0.5, 1.5, 8).reshape(2, 4, 1)
     pm.compute_log_likelihood(idata, model=model_of(), progressbar=False)
-    found = pmrf.log_predictive(idata["log_likelihood"]["x"])[
+    found = pmrf.analysis.log_predictive(idata["log_likelihood"]["x"])[
         -1
     ]  # of the second of the series, the last row
     p = [next_row(X[[2, 4]], W * f) for f in np.linspace(0.5, 1.5, 8)]

@@ -7,7 +7,10 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.analysis.calibration import prediction_calibration
+from pymc_mrf.analysis.edges import edge_density, edge_evidence
+from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -96,17 +99,15 @@ REFUSED = {
         "must be a .*PairwiseField",
     ),
     "score_predictions": (
-        lambda f: pmrf.score_predictions(f.idata.posterior_predictive["x"], f.table),
-        "of predict_nodes",
+        lambda f: pmrf.score_predictions(f.idata.posterior_predictive, f.table),
+        "must be what predict_nodes returns",
     ),
     "prediction_calibration": (
-        lambda f: pmrf.analysis.prediction_calibration(
-            pmrf.predict_nodes(f.idata, "x", model=f.model), f.table
-        ),
-        "must be those of states",
+        lambda f: prediction_calibration(pmrf.predict_nodes(f.idata, "x", model=f.model), f.table),
+        "must have probabilities of states",
     ),
     "edge_agreement": (
-        lambda f: pmrf.analysis.edge_agreement(f.idata, "x", graph=GRAPH),
+        lambda f: edge_agreement(f.idata, "x", graph=GRAPH),
         "x of the posterior_predictive group is float64.*: compare measurements by",
     ),
     "plot_ppc_magnetisation": (
@@ -114,7 +115,7 @@ REFUSED = {
         "compare measurements",
     ),
     "plot_ppc_runs": (with_model(pmrf.plots.plot_ppc_runs), "compare measurements by"),
-    "run_lengths": (with_model(pmrf.analysis.run_lengths), "compare measurements by"),
+    "run_lengths": (with_model(run_lengths), "compare measurements by"),
     "forecast": (lambda f: pmrf.forecast(f.idata, f.model, 2), "is no KineticMRF of the model"),
     "LatentMarginals": (
         lambda f: pmrf.LatentMarginals(f.hidden["z"], f.hidden),
@@ -142,14 +143,14 @@ REFUSED = {
 def test_bayes_factors_need_no_prior_probability_from_the_user(fit):
     options = {"graph": GRAPH, "model": fit.model}
     table = pmrf.summarize_edges(fit.idata, "weight", **options)
-    found = pmrf.edge_inclusion(fit.idata, "weight", model=fit.model)
+    found = pmrf.analysis.edge_inclusion(fit.idata, "weight", model=fit.model)
     odds = table["inclusion"] / (1 - table["inclusion"])
     prior = (odds / table["bayes_factor"])[np.isfinite(table["bayes_factor"]) & (odds > 0)]
     assert (
         len(prior) and ((prior > 0.1) & (prior < 0.99)).all()
     )  # less than the odds of the SpikeAndSlab
     np.testing.assert_allclose(found["bayes_factor"].sel(edge=list(table.index)), table["bayes_factor"])
-    for function in (pmrf.edge_evidence, pmrf.analysis.complexity_probabilities):
+    for function in (edge_evidence, pmrf.analysis.complexity_probabilities):
         function(fit.idata, "weight", model=fit.model)
     pmrf.plots.plot_evidence(fit.idata, "weight", **options)
     differences = pmrf.summarize_differences(
@@ -181,7 +182,7 @@ def test_bayes_factors_know_the_prior_within_the_cone(fit):
     error = np.hypot(0.02, [float(az.mcse(prior[..., e].astype(float))) for e in range(GRAPH.n_edges)])
     difference = p.to_numpy() - prior.mean(("chain", "draw")).values
     assert (np.abs(difference[known]) < Z * error[known]).all()
-    pmrf.edge_evidence(idata, "weight", model=model)
+    edge_evidence(idata, "weight", model=model)
     assert pmrf.plots.plot_evidence(idata, "weight", graph=GRAPH, model=model).viz is not None
     complexity = pmrf.analysis.complexity_probabilities(idata, "weight", model=model)
     n_edges = prior.sum("edge")
@@ -206,11 +207,11 @@ def test_tables_and_pictures_serve_measurements(fit):
     assert set(pmrf.median_graph(idata, "weight", GRAPH).edges) >= {("a", "b"), ("b", "c")}
     nodes = pmrf.summarize_nodes(idata, "weight", graph=GRAPH)
     assert set(nodes.index.get_level_values("node")) == set(NODES)
-    density = pmrf.analysis.edge_density(idata, "weight")
+    density = edge_density(idata, "weight")
     np.testing.assert_allclose(density, (idata.posterior["weight"] != 0).mean("edge"))
     assert pmrf.analysis.complexity_probabilities(idata, "weight").probability.sum() == pytest.approx(1)
     assert pmrf.analysis.structure_probabilities(idata, "weight").probability.max() <= 1
-    assert pmrf.edge_evidence(idata, "weight", prior_inclusion=0.4).sel(edge="a--b") == "for"
+    assert edge_evidence(idata, "weight", prior_inclusion=0.4).sel(edge="a--b") == "for"
     idata.posterior["partial"] = pmrf.partial_correlations(idata, "weight", "diagonal", GRAPH)
     for name in ("weight", "partial"):
         for plot in (pmrf.plot_edges, pmrf.plots.plot_nodes, pmrf.plot_inclusion):
@@ -223,21 +224,19 @@ def test_tables_and_pictures_serve_measurements(fit):
 
 
 def test_correlations_of_the_ends(fit):
-    observed = pmrf.analysis.edge_correlation(fit.idata, "x", graph=GRAPH, group="observed_data")
+    observed = edge_correlation(fit.idata, "x", graph=GRAPH, group="observed_data")
     u, v = GRAPH.edges.T
     np.testing.assert_allclose(observed, fit.table.corr().to_numpy()[u, v])
-    predicted = pmrf.analysis.edge_correlation(fit.idata, "x", graph=GRAPH)
+    predicted = edge_correlation(fit.idata, "x", graph=GRAPH)
     assert predicted.dims == ("chain", "draw", "edge")
     x = fit.idata.posterior_predictive["x"].values[1, 2]
     np.testing.assert_allclose(predicted[1, 2], np.corrcoef(x.T)[u, v])
     table = fit.table.copy()
     table.iloc[3:, 0], table.iloc[5, 1] = np.nan, np.nan
-    found = pmrf.analysis.edge_correlation(tree_of(table), "x", graph=GRAPH, group="observed_data")
+    found = edge_correlation(tree_of(table), "x", graph=GRAPH, group="observed_data")
     np.testing.assert_allclose(found, table.corr().to_numpy()[u, v])
     with pytest.raises(ValueError, match="x has 4 nodes but the graph has 3"):
-        pmrf.analysis.edge_correlation(
-            tree_of(table), "x", graph=pmrf.graphs.complete(3), group="observed_data"
-        )
+        edge_correlation(tree_of(table), "x", graph=pmrf.graphs.complete(3), group="observed_data")
 
 
 def tree_of(table):

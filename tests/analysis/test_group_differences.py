@@ -328,9 +328,9 @@ def test_strengths_of_edges_with_tables(rng):
     assert table.index.tolist() == list(graph.edge_labels)
     np.testing.assert_allclose(table["inclusion"], 0.4, atol=Z * np.sqrt(0.24 / 2000))
     prior.posterior["less"] = prior.posterior["w_x"] - prior.posterior["w_z"]
-    strength = pmrf.edge_strength(prior, "less", graph=graph, n_states=kinds)
+    strength = pmrf.analysis.edge_strength(prior, "less", graph=graph, n_states=kinds)
     np.testing.assert_allclose(table["mean"], strength.mean(("chain", "draw")), atol=1e-9)
-    of_x = pmrf.edge_strength(prior, "w_x", graph=graph, n_states=kinds).mean(("chain", "draw"))
+    of_x = pmrf.analysis.edge_strength(prior, "w_x", graph=graph, n_states=kinds).mean(("chain", "draw"))
     np.testing.assert_allclose(table["w[x]"], of_x)
     every = pmrf.summarize_differences(prior, "w", sort="graph", **options)
     np.testing.assert_allclose(every["inclusion"], 1 - 0.6**1.5, atol=Z * np.sqrt(0.25 / 2000))

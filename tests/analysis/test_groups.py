@@ -97,41 +97,6 @@ def test_vi_refuses_items_that_differ(rng):
         groups.variation_of_information(np.zeros(0, int), np.zeros(0, int))
 
 
-def test_vi_difference_is_the_exact_expectation_within_its_error(rng):
-    truth = [0, 0, 1, 1, 1]
-    same = np.tile(truth, (2, 4000, 1))
-    random = [p for p in reference.all_partitions(5) if max(p) == 1]
-    distances = np.array([reference.variation_of_information(p, truth) for p in random])
-    error = distances.std() / np.sqrt(8000)
-    assert abs(groups.vi_difference(same, truth, rng=rng) - distances.mean()) < 4.5 * error
-
-
-def test_vi_difference_of_random_groupings_is_zero(rng):
-    """Negative control: groupings that know nothing of the truth gain nothing."""
-    partitions = [p for p in reference.all_partitions(5) if max(p) == 2]
-    draws = np.array(partitions)[rng.integers(0, len(partitions), 20_000)]
-    truth = [0, 0, 1, 1, 2]
-    spread = np.std([reference.variation_of_information(p, truth) for p in partitions])
-    assert abs(groups.vi_difference(draws, truth, rng=rng)) < 4.5 * spread * np.sqrt(2 / 20_000)
-
-
-def test_vi_difference_of_labelled_draws(rng):
-    truth = np.repeat([0, 1, 2], 10)
-    labels = groups.group_labels(as_posterior(noisy_theta(rng, truth, flip=0.1)), "theta")
-    assert groups.vi_difference(labels, truth, rng=rng) > 0.5
-    one_group = xr.zeros_like(labels)
-    assert groups.vi_difference(one_group, truth, rng=rng) == 0.0
-
-
-def test_vi_difference_refuses(rng):
-    with pytest.raises(ValueError, match="one grouping"):
-        groups.vi_difference([[0, 1]], [[0, 1]], rng=rng)
-    with pytest.raises(TypeError, match="rng must be"):
-        groups.vi_difference([[0, 1]], [0, 1], rng=3)
-    with pytest.raises(ValueError, match="no draws"):
-        groups.vi_difference(np.zeros((0, 2), int), [0, 1], rng=rng)
-
-
 @pytest.mark.parametrize("flip", [0.1, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("repeat", range(5))
 def test_point_grouping_is_the_best_of_all_partitions(rng, flip, repeat):

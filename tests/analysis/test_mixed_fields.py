@@ -6,6 +6,9 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.centrality import node_measures
+from pymc_mrf.analysis.edges import edge_density
+from pymc_mrf.analysis.predictive_checks import edge_correlation
 from tests.mixed_fields import GRAPH, KINDS, WEIGHT, model_of, rows
 
 BLOCKS = KINDS.block_sizes(GRAPH)
@@ -39,7 +42,7 @@ def test_summary_of_edges(idata, model):
 
 
 def test_strengths(idata):
-    strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
+    strength = pmrf.analysis.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
     e = GRAPH.edge_labels.index("age--income")
     np.testing.assert_allclose(strength[..., e], W[..., BLOCKS[:e].sum()])  # with its sign
     e = GRAPH.edge_labels.index("party--trust")
@@ -50,26 +53,24 @@ def test_strengths(idata):
 
 
 def test_functions_of_one_number_per_edge_tell_of_strengths(idata):
-    for function in (pmrf.median_graph, pmrf.analysis.node_measures, pmrf.plot_inclusion):
+    for function in (pmrf.median_graph, node_measures, pmrf.plot_inclusion):
         with pytest.raises(ValueError, match=r"14 entries but the graph has 10 edges; .*edge_strength"):
             function(idata, "w", graph=GRAPH)
 
 
 def test_counts_of_edges_are_those_of_strengths(idata, model):
     for count in (
-        pmrf.analysis.edge_density,
-        pmrf.edge_inclusion,
+        edge_density,
+        pmrf.analysis.edge_inclusion,
         pmrf.analysis.structure_probabilities,
         pmrf.analysis.complexity_probabilities,
     ):
         with pytest.raises(ValueError, match=r"several entries for an edge.*edge_strength"):
             count(idata, "w")
-    strength = pmrf.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
+    strength = pmrf.analysis.edge_strength(idata, "w", graph=GRAPH, n_states=KINDS)
     of_edges = az.from_dict({"posterior": {"strength": strength.values}})
     heads = np.cumsum([0, *BLOCKS[:-1]])
-    np.testing.assert_allclose(
-        pmrf.analysis.edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1)
-    )
+    np.testing.assert_allclose(edge_density(of_edges, "strength"), (W[..., heads] != 0).mean(axis=-1))
 
 
 def test_estimates_are_refused():
@@ -91,7 +92,10 @@ def test_estimates_are_refused():
     ):
         with pytest.raises(ValueError, match=r"or, beside answers, a pymc_mrf.MixedMRF"):
             refused()
-    with pm.Model(), pytest.raises(TypeError, match=r"truth is a MixedMRF.*pymc_mrf.edge_strength"):
+    with (
+        pm.Model(),
+        pytest.raises(TypeError, match=r"truth is a MixedMRF.*pymc_mrf.analysis.edge_strength"),
+    ):
         truth = pmrf.MixedMRF.dist(0.0, 0.0, 1.0, graph=GRAPH, kinds=KINDS, size=(9,))
         pmrf.plan_study(truth, model_of, [9])
 
@@ -104,17 +108,17 @@ def test_predictive_checks_leave_states_without_an_order_out():
          "observed_data": {"x": x}}, dims=dims, coords={"node": list(KINDS.names)},
     )  # fmt: skip
     for group in ("observed_data", "posterior_predictive"):
-        found = pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group=group)
+        found = edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group=group)
         assert found["edge"].values.tolist() == [
             name for name in GRAPH.edge_labels if "party" not in name
         ]
-    found = pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group="observed_data")
+    found = edge_correlation(tree, "x", graph=GRAPH, kinds=KINDS, group="observed_data")
     expected = np.corrcoef(x[:, KINDS.names.index("age")], x[:, KINDS.names.index("income")])[0, 1]
     np.testing.assert_allclose(found.sel(edge="age--income"), expected)
     pc = pmrf.plot_ppc_edges(tree, "x", graph=GRAPH, kinds=KINDS, backend="matplotlib")
     assert "4 of answers without an order left out" in pc.get_target("x", {}).get_title()
     with pytest.warns(UserWarning, match="at 'party' a few whole numbers: .*give kinds"):
-        pmrf.analysis.edge_correlation(tree, "x", graph=GRAPH)
+        edge_correlation(tree, "x", graph=GRAPH)
     with pytest.raises(ValueError, match="graph has no edges but of answers without an order"):
         pmrf.plot_ppc_edges(
             tree, "x", graph=pmrf.PairwiseGraph(KINDS.names, [("sex", "party")]), kinds=KINDS

@@ -85,7 +85,7 @@ def test_scores_have_a_row_for_each_node(fitted):
     scores = pmrf.score_predictions(pmrf.predict_nodes(idata, "x", data=table, model=model), table)
     assert scores.index.tolist() == ["a", "n", "y", "z"]
     assert scores.loc["a", "accuracy"] >= 0 and scores.loc["y", "rmse"] > 0
-    by_draw = pmrf.predictability(idata, "x", model=model)
+    by_draw = pmrf.predict_nodes(idata, "x", model=model)
     assert by_draw["explained_variance"].dims == ("chain", "draw", "measurement")
     assert by_draw["accuracy"].sizes == {"chain": 1, "draw": 2, "answer": 2}
     with pytest.raises(TypeError, match="data must be a table with the names of the nodes"):

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.centrality import node_measures
 from tests.analysis.community_draws import COMMUNITIES, GRAPH, drawn, posterior
 from tests.analysis.posteriors import as_posterior
 
@@ -26,7 +27,7 @@ def test_measures_are_those_of_networkx(rng):
     w = drawn(rng)
     w[0, :3] = np.where(w[0, :3] != 0, 0.5, 0.0)  # paths of equal length
     w[1, 0] = 0.0
-    found = pmrf.analysis.node_measures(posterior(w), "theta", graph=GRAPH, communities=COMMUNITIES)
+    found = node_measures(posterior(w), "theta", graph=GRAPH, communities=COMMUNITIES)
     assert found.strength.dims == ("chain", "draw", "node")
     assert list(found.node.values) == list(GRAPH.nodes)
     for cell, g in networks(w):
@@ -51,7 +52,7 @@ def test_an_edge_much_shorter_than_a_tie_of_lengths():
     graph = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
     w = np.broadcast_to([1.0, 1e-10, 1e-12], (1, 1, 3))
     tree = as_posterior(w, graph.edge_labels)
-    found = pmrf.analysis.node_measures(tree, "theta", graph=graph, measures=["betweenness"])
+    found = node_measures(tree, "theta", graph=graph, measures=["betweenness"])
     np.testing.assert_array_equal(found.betweenness.values[0, 0], [0, 1, 0])
 
 
@@ -59,9 +60,7 @@ def test_communities_of_each_draw(rng):
     w = drawn(rng, 3)
     labels = rng.integers(0, 3, (2, 3, GRAPH.n_nodes))
     tree = posterior(w, k=labels)
-    found = pmrf.analysis.node_measures(
-        tree, "theta", graph=GRAPH, measures=["bridge_strength"], communities="k"
-    )
+    found = node_measures(tree, "theta", graph=GRAPH, measures=["bridge_strength"], communities="k")
     for cell, g in networks(w):
         across = np.not_equal.outer(labels[cell], labels[cell])
         expected = (np.abs(nx.to_numpy_array(g)) * across).sum(axis=1)
@@ -74,16 +73,15 @@ def test_differences_are_of_measures_not_of_weights(rng):
     tree["posterior"] = (
         tree["posterior"].to_dataset().assign(other=(tree.posterior["theta"].dims, second))
     )
-    found = pmrf.analysis.node_measures(tree, ("theta", "other"), graph=GRAPH, measures=["strength"])
+    found = node_measures(tree, ("theta", "other"), graph=GRAPH, measures=["strength"])
     alone = [
-        pmrf.analysis.node_measures(tree, name, graph=GRAPH, measures=["strength"])
-        for name in ("theta", "other")
+        node_measures(tree, name, graph=GRAPH, measures=["strength"]) for name in ("theta", "other")
     ]
     xr.testing.assert_allclose(found, alone[0] - alone[1])
 
 
 def test_draws_are_thinned_evenly(rng):
-    found = pmrf.analysis.node_measures(posterior(drawn(rng, 50)), "theta", graph=GRAPH, max_draws=20)
+    found = node_measures(posterior(drawn(rng, 50)), "theta", graph=GRAPH, max_draws=20)
     assert list(found.draw.values) == [0, 5, 10, 15, 20, 25, 30, 35, 40, 45]
 
 
@@ -95,7 +93,7 @@ def test_table(rng):
     influence = table.loc["expected_influence"]
     assert influence.index[0] == "a"
     assert influence["mean"].is_monotonic_decreasing
-    found = pmrf.analysis.node_measures(posterior(w), "theta", graph=GRAPH).expected_influence
+    found = node_measures(posterior(w), "theta", graph=GRAPH).expected_influence
     draws = found.values.reshape(-1, GRAPH.n_nodes)
     np.testing.assert_allclose(influence.loc[list(GRAPH.nodes), "mean"], draws.mean(axis=0))
     wins = np.bincount(draws.argmax(axis=1), minlength=GRAPH.n_nodes) / len(draws)
@@ -131,7 +129,7 @@ def test_nodes_that_tie_share_the_first_place():
 def test_bad_arguments(rng, given, message):
     kwargs = {"var_name": "theta", "graph": GRAPH, **given}
     with pytest.raises(ValueError, match=message):
-        pmrf.analysis.node_measures(posterior(drawn(rng, 2)), **kwargs)
+        node_measures(posterior(drawn(rng, 2)), **kwargs)
 
 
 LAGGED = pmrf.LaggedGraph("abc", [(u, v) for u in "abc" for v in "abc"], (1, 2), [("a", "b")])
@@ -140,7 +138,7 @@ LAGGED = pmrf.LaggedGraph("abc", [(u, v) for u in "abc" for v in "abc"], (1, 2),
 def test_measures_of_arrows(rng):
     w = rng.normal(size=(2, 5, LAGGED.n_edges)) * (rng.random((2, 5, LAGGED.n_edges)) < 0.6)
     tree = as_posterior(w, LAGGED.edge_labels)
-    found = pmrf.analysis.node_measures(tree, "theta", graph=LAGGED)
+    found = node_measures(tree, "theta", graph=LAGGED)
     A = w[..., 1:].reshape(2, 5, 2, 3, 3) * (1 - np.eye(3))  # from, to
     expected = {
         "out_strength": np.abs(A).sum((2, 4)),
@@ -160,12 +158,10 @@ def test_measures_of_links_and_of_arrows_are_told_apart(rng):
     with pytest.raises(
         ValueError, match="'closeness', which belongs to undirected edges; it may name out_st"
     ):
-        pmrf.analysis.node_measures(tree, "theta", graph=LAGGED, measures=["closeness"])
+        node_measures(tree, "theta", graph=LAGGED, measures=["closeness"])
     with pytest.raises(
         ValueError, match="communities are for measures of bridges, which arrows do not have"
     ):
-        pmrf.analysis.node_measures(tree, "theta", graph=LAGGED, communities=dict.fromkeys("abc", 0))
+        node_measures(tree, "theta", graph=LAGGED, communities=dict.fromkeys("abc", 0))
     with pytest.raises(ValueError, match="'in_strength', which belongs to arrows; it may name strength"):
-        pmrf.analysis.node_measures(
-            posterior(drawn(rng)), "theta", graph=GRAPH, measures=["in_strength"]
-        )
+        node_measures(posterior(drawn(rng)), "theta", graph=GRAPH, measures=["in_strength"])

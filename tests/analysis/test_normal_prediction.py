@@ -50,7 +50,7 @@ def test_mixtures_of_conditional_densities(fitted):
             np.testing.assert_allclose(found["mean"][row, i], each[:, 0].mean())
             variance = each[:, 1].mean() + each[:, 0].var()
             np.testing.assert_allclose(found["sd"][row, i], np.sqrt(variance))
-    by_draw = pmrf.predictability(idata, "x", model=model)["explained_variance"]
+    by_draw = pmrf.predict_nodes(idata, "x", model=model)["explained_variance"]
     K, m = draws[0]
     mean = np.array([[conditional(K, m, row, i)[0] for i in range(4)] for row in x])
     residual = np.nansum((x - mean) ** 2, axis=0)

@@ -7,7 +7,7 @@ import pytest
 from pymc.exceptions import ImputationWarning
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.normality import departure_from_normal, normality_findings
+from pymc_mrf.analysis.model_checks import departure_from_normal, normality_findings
 from tests.analysis.posteriors import as_posterior
 
 NODES = list("abc")

@@ -12,6 +12,7 @@ from pymc.exceptions import ImputationWarning
 from scipy.special import logsumexp
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.prediction import SHARES
 from pymc_mrf.fields.families import ISING
 from pymc_mrf.fields.pairwise import PairwiseField
 
@@ -76,7 +77,7 @@ def listed(w, b, x):
 
 def test_probabilities_with_missing_cells(ordinal):
     model, idata = ordinal
-    found = pmrf.predict_nodes(idata, "x", model=model)
+    found = pmrf.predict_nodes(idata, "x", model=model)["probability"]
     assert found.dims == ("obs", "node", "state")
     w, b = (
         idata.posterior[name].values.reshape(10, *shape) for name, shape in (("w", (3,)), ("b", (4, 3)))
@@ -90,24 +91,28 @@ def test_new_rows_and_tables(ordinal):
     table = pd.DataFrame(X, columns=GRAPH.nodes)[[3, 1, 0, 2]]
     with model:
         found = pmrf.predict_nodes(idata, "x", data=table)
-    np.testing.assert_array_equal(found, pmrf.predict_nodes(idata, "x", model=model))
+    same = pmrf.predict_nodes(idata, "x", model=model)
+    xr.testing.assert_equal(found.drop_vars("obs"), same.drop_vars("obs"))
     rows = pmrf.predict_nodes(idata, "x", data=np.ma.masked_invalid(X[2:4]), model=model)
-    np.testing.assert_allclose(rows, found[2:4], atol=1e-12)
+    np.testing.assert_allclose(rows["probability"], found["probability"][2:4], atol=1e-12)
 
 
 def test_each_draw(ordinal):
     model, idata = ordinal
-    found = pmrf.predictability(idata, "x", model=model, max_draws=4)
-    assert dict(found.sizes) == {"chain": 2, "draw": 2, "node": 4}
+    found = pmrf.predict_nodes(idata, "x", model=model, max_draws=4)
+    assert list(found) == ["probability", *SHARES[:3]]
+    assert dict(found["accuracy"].sizes) == {"chain": 2, "draw": 2, "node": 4}
     assert list(found.draw.values) == [0, 3]
     w, b = (idata.posterior[name].values[1, 1] for name in ("w", "b"))
     single = az.from_dict(
         {"posterior": {"w": w[None, None], "b": b[None, None]}, "observed_data": {"x": X}}
     )
-    one = pmrf.predictability(single, "x", model=model).isel(chain=0, draw=0)
-    table = pmrf.score_predictions(pmrf.predict_nodes(single, "x", model=model), X)
-    for name in one.data_vars:
-        np.testing.assert_allclose(one[name], table[name])
+    one = pmrf.predict_nodes(single, "x", model=model)
+    table = pmrf.score_predictions(one, X)
+    for name in SHARES[:3]:
+        np.testing.assert_allclose(one[name][0, 0], table[name])
+    last = found.isel(chain=1, draw=1)
+    assert not np.array_equal(last["explained_log_score"], one["explained_log_score"][0, 0])
 
 
 def test_scores_against_plain_formulas(rng):
@@ -116,7 +121,7 @@ def test_scores_against_plain_formulas(rng):
     p = pmrf.predict_nodes(idata, "x", model=model)
     table = pmrf.score_predictions(p, x)
     for i in range(4):
-        high, q = x[:, i] == 1, p.values[:, i, 1]
+        high, q = x[:, i] == 1, p["probability"].values[:, i, 1]
         of_right = np.where(high, q, 1 - q)
         share = high.mean()
         entropy = -(share * np.log(share) + (1 - share) * np.log(1 - share))
@@ -139,7 +144,7 @@ def test_nothing_is_explained_of_a_node_in_one_state():
     p = xr.DataArray(
         np.full((3, 1, 2), 0.5), dims=("obs", "node", "state"), coords={"node": [7], "state": [0, 1]}
     )
-    table = pmrf.score_predictions(p, np.ones((3, 1)))
+    table = pmrf.score_predictions(p.to_dataset(name="probability"), np.ones((3, 1)))
     assert np.isnan(
         table.loc[7, ["explained_accuracy", "explained_log_score", "auc"]].astype(float)
     ).all()
@@ -155,7 +160,7 @@ def test_nodes_keep_integer_labels():
     p = pmrf.predict_nodes(idata, "x", data=x, model=model, max_draws=5)
     assert p.node.values.tolist() == [0, 1, 2]
     assert pmrf.score_predictions(p, pd.DataFrame(x)).loc[0, "n"] == 2
-    assert pmrf.predictability(idata, "x", data=x, model=model, max_draws=5).sizes["draw"] == 1
+    assert pmrf.predict_nodes(idata, "x", data=x, model=model, max_draws=5).sizes["draw"] == 1
 
 
 def test_the_truth_predicts_as_well_as_it_says(rng):
@@ -167,7 +172,7 @@ def test_the_truth_predicts_as_well_as_it_says(rng):
 
     def excess(w):
         idata = az.from_dict({"posterior": {"w": w[None, None], "b": b[None, None]}})
-        q = pmrf.predict_nodes(idata, "x", data=x, model=model).values[:, :, 1]
+        q = pmrf.predict_nodes(idata, "x", data=x, model=model)["probability"].values[:, :, 1]
         z = ((x == 1) - q) / np.sqrt(q * (1 - q))
         return np.abs(z.mean(axis=0) * np.sqrt(len(x))).max()
 

@@ -4,7 +4,7 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.predictive import log_pseudo_likelihood
+from pymc_mrf.analysis.conditional import log_pseudo_likelihood
 from pymc_mrf.graph.structure import as_graph
 from tests.analysis.posteriors import as_posterior
 from tests.reference.enumeration import configurations, probabilities

@@ -6,6 +6,7 @@ import xarray as xr
 from scipy import special
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.edges import edge_evidence
 from pymc_mrf.steps.edges.presence_record import period_of
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
@@ -33,20 +34,22 @@ def mixed_chains(rng, log_odds, sd, n_chains=2):
 
 def test_bayes_factors_of_sure_edges_are_finite(rng):
     tree = mixed_chains(rng, [30.0, -18.0, 0.5], [1.0, 0.5, 0.5])
-    found = pmrf.edge_inclusion(tree, "w", prior_inclusion=0.5)
+    found = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     # lognormal odds: the mean of what is rare
     expected = np.array([30.0 - 0.5, -18.0 + 0.125]) / np.log(10.0)
     gap = found.log10_bayes_factor.values[:2] - expected
     assert (np.abs(gap) < 4.5 * found.log10_bayes_factor_mcse.values[:2]).all()
     assert (found.log10_bayes_factor_mcse < 0.05).all()
     assert found.inclusion_bound.isnull().all() and found.bayes_factor_bound.isnull().all()
-    counted = pmrf.edge_inclusion(xr.DataTree.from_dict({"posterior": tree.posterior.to_dataset()}), "w")
+    counted = pmrf.analysis.edge_inclusion(
+        xr.DataTree.from_dict({"posterior": tree.posterior.to_dataset()}), "w"
+    )
     assert counted.inclusion[0] == 1.0 and counted.inclusion_bound[0] > 0.0
     # the error of the doubtful edge is smaller
     assert found.inclusion_mcse[2] < 0.5 * counted.inclusion_mcse[2]
     table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.5, sort="graph")
     assert table["bayes_factor_text"].tolist()[:2] == ["10^12.8", "10^-7.8"]
-    evidence = pmrf.edge_evidence(tree, "w", prior_inclusion=0.5)
+    evidence = edge_evidence(tree, "w", prior_inclusion=0.5)
     assert evidence.values.tolist() == ["for", "against", "undecided"]
     network = pmrf.median_graph(tree, "w", GRAPH)
     assert set(network.edges) == {("a", "b"), ("a", "c")}
@@ -56,7 +59,7 @@ def test_bayes_factors_of_sure_edges_are_finite(rng):
 def test_what_few_draws_carry_is_said_in_words(rng):
     """Logs of a variance of 49 have a mean that no draw reaches: the estimate is far too large."""
     tree = mixed_chains(rng, [60.0, -60.0, 0.5], [7.0, 7.0, 0.5])
-    found = pmrf.edge_inclusion(tree, "w", prior_inclusion=0.5)
+    found = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     assert (np.abs(found.log10_bayes_factor[:2]) > (60.0 - 49.0 / 2) / np.log(10.0)).all()
     assert found.log10_bayes_factor_mcse.isnull().values.tolist() == [True, True, False]
     bound = found.inclusion_bound.values[:2]
@@ -75,10 +78,10 @@ def test_draws_at_odds_with_what_was_told_are_warned_of(rng):
     """A chain that never switched an edge whose probability given all else is 2/3."""
     told = 0.7 + 0.1 * rng.standard_normal((2, N, 3))
     present = rng.random(told.shape) < special.expit(told)
-    pmrf.edge_inclusion(results(told, present), "w", prior_inclusion=0.5)  # no warning
+    pmrf.analysis.edge_inclusion(results(told, present), "w", prior_inclusion=0.5)  # no warning
     present[..., 1] = True
     with pytest.warns(UserWarning, match="for 1 of 3 edges, most of all for b--c.*have not mixed"):
-        pmrf.edge_inclusion(results(told, present), "w", prior_inclusion=0.5)
+        pmrf.analysis.edge_inclusion(results(told, present), "w", prior_inclusion=0.5)
 
 
 def test_chains_that_contradict_each_other_are_warned_of(rng):
@@ -86,7 +89,7 @@ def test_chains_that_contradict_each_other_are_warned_of(rng):
     told = np.full((2, N, 3), 0.3)
     told[:, :, 0] = np.array([12.0, -12.0])[:, None] + rng.standard_normal((2, N))
     with pytest.warns(UserWarning, match="1 of 3 edges, such as a--b, are in all draws of one chain"):
-        found = pmrf.edge_inclusion(
+        found = pmrf.analysis.edge_inclusion(
             results(told, rng.random(told.shape) < special.expit(told)), "w", prior_inclusion=0.5
         )
     assert found.inclusion_mcse[0] > 0.2
@@ -94,12 +97,12 @@ def test_chains_that_contradict_each_other_are_warned_of(rng):
 
 def test_draws_that_are_left_out_leave_out_what_was_told(rng):
     tree = mixed_chains(rng, [3.0, -2.0, 0.5], [1.0, 0.5, 0.5])
-    half = pmrf.edge_inclusion(tree.isel(draw=slice(500, None)), "w", prior_inclusion=0.5)
-    alone = pmrf.edge_inclusion(tree.isel(chain=[1]), "w", prior_inclusion=0.5)
+    half = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(500, None)), "w", prior_inclusion=0.5)
+    alone = pmrf.analysis.edge_inclusion(tree.isel(chain=[1]), "w", prior_inclusion=0.5)
     told = special.expit(tree.sample_stats["edge_gibbs_presence_w"].values)
     assert half.log10_bayes_factor_mcse[0] > 0.0 and alone.log10_bayes_factor_mcse[0] > 0.0
     # other draws than those that it belongs to tell nothing
     tree["posterior"] = tree["posterior"].to_dataset().isel(draw=slice(500))
-    counted = pmrf.edge_inclusion(tree, "w", prior_inclusion=0.5)
+    counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     np.testing.assert_array_equal(counted.inclusion, (tree.posterior.w.values != 0.0).mean((0, 1)))
     assert told.shape == (2, N, 8)

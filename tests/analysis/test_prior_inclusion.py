@@ -29,7 +29,7 @@ def model_with(make_p, labels=LABELS):
 
 def prior_of(tree, model):
     """Prior probabilities behind the Bayes factors."""
-    table = pmrf.edge_inclusion(tree, "theta", model=model)
+    table = pmrf.analysis.edge_inclusion(tree, "theta", model=model)
     odds = (table.inclusion / (1 - table.inclusion) / table.bayes_factor).values
     return odds / (1 + odds)
 
@@ -41,7 +41,9 @@ def test_a_gaussian_field_has_another_prior(tree):
         pmrf.GaussianMRF("x", theta, 1.0, graph=graph, observed=np.eye(3))
     odds = 0.25 * share_within_cone()
     np.testing.assert_allclose(prior_of(tree, model), odds / (1 + odds), atol=0.01)
-    assert "bayes_factor" in pmrf.edge_inclusion(tree, "theta", model=model, prior_inclusion=0.1)
+    assert "bayes_factor" in pmrf.analysis.edge_inclusion(
+        tree, "theta", model=model, prior_inclusion=0.1
+    )
 
 
 def share_within_cone():
@@ -97,16 +99,16 @@ def test_random_parameters_of_a_beta(tree):
 
 def test_the_model_of_the_context_is_the_default_and_an_explicit_prior_wins(tree):
     model = model_with(lambda: 0.2)
-    explicit = pmrf.edge_inclusion(tree, "theta", prior_inclusion=0.2)
-    assert pmrf.edge_inclusion(tree, "theta", model=model).identical(explicit)
+    explicit = pmrf.analysis.edge_inclusion(tree, "theta", prior_inclusion=0.2)
+    assert pmrf.analysis.edge_inclusion(tree, "theta", model=model).identical(explicit)
     with model:
-        assert pmrf.edge_inclusion(tree, "theta").identical(explicit)
-        even = pmrf.edge_inclusion(tree, "theta", prior_inclusion=0.5)
-    assert even.identical(pmrf.edge_inclusion(tree, "theta", prior_inclusion=0.5, model=model))
+        assert pmrf.analysis.edge_inclusion(tree, "theta").identical(explicit)
+        even = pmrf.analysis.edge_inclusion(tree, "theta", prior_inclusion=0.5)
+    assert even.identical(pmrf.analysis.edge_inclusion(tree, "theta", prior_inclusion=0.5, model=model))
     assert not even.identical(explicit)
     with pm.Model():
         pm.Normal("theta", shape=R)
-        assert "bayes_factor" not in pmrf.edge_inclusion(tree, "theta")
+        assert "bayes_factor" not in pmrf.analysis.edge_inclusion(tree, "theta")
 
 
 def test_models_that_do_not_know(tree):
@@ -115,18 +117,18 @@ def test_models_that_do_not_know(tree):
     with pytest.raises(
         ValueError, match="theta is no free SpikeAndSlab of the model, which has 'v'; give"
     ):
-        pmrf.edge_inclusion(tree, "theta", model=other)
+        pmrf.analysis.edge_inclusion(tree, "theta", model=other)
     with pytest.raises(TypeError, match=r"model must be a pymc\.Model, not float"):
-        pmrf.edge_inclusion(tree, "theta", model=0.5)
+        pmrf.analysis.edge_inclusion(tree, "theta", model=0.5)
     with pytest.raises(ValueError, match=r"entries of theta in the model \(4\) .* posterior \(3\)"):
-        pmrf.edge_inclusion(tree, "theta", model=model_with(lambda: 0.5, [*LABELS, "c--d"]))
+        pmrf.analysis.edge_inclusion(tree, "theta", model=model_with(lambda: 0.5, [*LABELS, "c--d"]))
     with pytest.raises(ValueError, match="or another order: pass the model that was sampled"):
-        pmrf.edge_inclusion(tree, "theta", model=model_with(lambda: CONSTANT, LABELS[::-1]))
+        pmrf.analysis.edge_inclusion(tree, "theta", model=model_with(lambda: CONSTANT, LABELS[::-1]))
 
     def observed():
         return pm.math.sigmoid(pm.Normal("z", 0, 1, observed=np.zeros(R)))
 
     with pytest.raises(ValueError, match="prior of theta depends on observed data, z; give prior_incl"):
-        pmrf.edge_inclusion(tree, "theta", model=model_with(observed))
+        pmrf.analysis.edge_inclusion(tree, "theta", model=model_with(observed))
     with model_with(observed):
-        assert "bayes_factor" not in pmrf.edge_inclusion(tree, "theta")
+        assert "bayes_factor" not in pmrf.analysis.edge_inclusion(tree, "theta")

@@ -88,7 +88,7 @@ def test_blocks_are_counted_once(rng):
 def test_the_prior_as_sampled_gives_the_inclusion_of_the_draws(rng):
     model, idata = model_of(0.3), posterior(rng, 0.3)
     found = pmrf.prior_sensitivity(idata, "w", model=model, prior_inclusion=[0.3], slab_scale=[1.0])
-    plain = pmrf.edge_inclusion(idata, "w")
+    plain = pmrf.analysis.edge_inclusion(idata, "w")
     np.testing.assert_allclose(found.inclusion[0, 0], plain.inclusion)
     np.testing.assert_allclose(found.inclusion_mcse[0, 0], plain.inclusion_mcse)
     assert found.edge.values.tolist() == pmrf.coords(GRAPH)["edge"]
@@ -191,9 +191,9 @@ def test_reweighted_draws_agree_with_a_sample_under_the_other_prior(rng):
     found = pmrf.prior_sensitivity(idata, "weight", model=model, **options).isel(
         prior_inclusion=0, slab_scale=0
     )
-    direct = pmrf.edge_inclusion(sampled(0.15, 0.5)[1], "weight")
+    direct = pmrf.analysis.edge_inclusion(sampled(0.15, 0.5)[1], "weight")
     z = (found.inclusion - direct.inclusion) / np.hypot(found.inclusion_mcse, direct.inclusion_mcse)
     assert np.abs(z).max() < Z
-    as_sampled = pmrf.edge_inclusion(idata, "weight")
+    as_sampled = pmrf.analysis.edge_inclusion(idata, "weight")
     apart = (as_sampled.inclusion - direct.inclusion) / direct.inclusion_mcse
     assert np.abs(apart).max() > Z

@@ -10,7 +10,8 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.table_record import record_of
+from pymc_mrf.analysis.calibration import prediction_calibration
+from pymc_mrf.distributions.field_record import record_of
 from pymc_mrf.fields.column_kinds import kinds_of_measurements
 
 RNG = np.random.default_rng(1)
@@ -61,15 +62,16 @@ def test_answers_are_read_as_in_the_table(name):
         new = table[keep]
         p, scores = scored(model, new)
         expected, others = scored(of_states, frame(STATES)[keep])
-        np.testing.assert_array_equal(p, expected)
+        for part in p:
+            np.testing.assert_array_equal(p[part], expected[part])
         np.testing.assert_array_equal(scores, others)
         for one, other in ((p, new), (expected, STATES[keep])):
-            found = pmrf.analysis.prediction_calibration(one, other)
+            found = prediction_calibration(one, other)
             assert found["n"].sum() == 15 * keep.sum()
     labels = LEVELS if name == "ordered" else [1, 2, 3, 4, 5]
     assert p["state"].values.tolist() == labels and "label" not in p.coords
-    accuracy = pmrf.predictability(draws_of(model), "x", data=table, model=model)["accuracy"]
-    default = pmrf.predictability(draws_of(of_states), "x", data=STATES, model=of_states)["accuracy"]
+    accuracy = pmrf.predict_nodes(draws_of(model), "x", data=table, model=model)["accuracy"]
+    default = pmrf.predict_nodes(draws_of(of_states), "x", data=STATES, model=of_states)["accuracy"]
     np.testing.assert_array_equal(accuracy, default)
 
 
@@ -91,7 +93,7 @@ def test_rows_of_other_codes_are_refused_by_name():
     # columns are found by their names
     new = frame(STATES + 1)
     turned = pmrf.predict_nodes(idata, "x", data=new.iloc[:, ::-1], model=model)
-    np.testing.assert_array_equal(turned, pmrf.predict_nodes(idata, "x", data=new, model=model))
+    xr.testing.assert_equal(turned, pmrf.predict_nodes(idata, "x", data=new, model=model))
 
 
 def test_categories_of_fields_by_hand_are_known_by_their_names():
@@ -107,9 +109,10 @@ def test_categories_of_fields_by_hand_are_known_by_their_names():
     model = declare(table)
     idata, expected = draws_of(model), draws_of(declare(STATES))
     backwards = table.apply(lambda x: x.cat.reorder_categories(LEVELS[::-1], ordered=True))
-    right = pmrf.predict_nodes(expected, "x", data=STATES, model=declare(STATES))
+    right = pmrf.predict_nodes(expected, "x", data=STATES, model=declare(STATES))["probability"]
     for new in (table, backwards, table.astype(object)):
-        np.testing.assert_array_equal(pmrf.predict_nodes(idata, "x", data=new, model=model), right)
+        found = pmrf.predict_nodes(idata, "x", data=new, model=model)["probability"]
+        np.testing.assert_array_equal(found, right)
     with pytest.raises(ValueError, match="column 'b' has the answer 'rarely', which is none of those"):
         new = table.assign(b=table["b"].cat.rename_categories({"seldom": "rarely"}))
         pmrf.predict_nodes(idata, "x", data=new, model=model)
@@ -194,9 +197,9 @@ def test_a_table_of_several_kinds():
     # what the states are called, where answers differ in it, stays with the predictions
     assert p["label"].sel(answer="party").values.tolist() == ["blue", "green", "red", "", ""]
     assert p["label"].sel(answer="yes").values.tolist()[:2] == ["False", "True"]
-    found = pmrf.analysis.prediction_calibration(p, table[few])
-    xr.testing.assert_allclose(found, pmrf.analysis.prediction_calibration(expected, MIXED_STATES[few]))
-    one = p["probability"].rename(answer="node")
+    found = prediction_calibration(p, table[few])
+    xr.testing.assert_allclose(found, prediction_calibration(expected, MIXED_STATES[few]))
+    one = p[["probability"]].rename(answer="node")
     assert len(pmrf.score_predictions(one, table[few][list(KINDS)])) == 4
     with pytest.raises(ValueError, match="column 'party' has the answer 'grey'"):
         pmrf.score_predictions(p, table[few].replace("red", "grey"))

@@ -35,7 +35,7 @@ def passes(graph, strength: float = 0.3, repeats: int = 7) -> dict[str, float]:
     """Seconds of the passes over a binary graph's junction tree, and its number of cells."""
     rng = np.random.default_rng(1)
     plan = junction_tree(graph, 2)
-    tree, work = plan.arrays, kernel.allocate(plan.arrays)
+    tree, work = plan.arrays, kernel.allocate_workspace(plan.arrays)
     eta, b = rng.normal(0, strength, graph.n_edges), rng.normal(0, strength, graph.n_nodes)
     kernel.pack_pairwise(ISING.edge_tables(eta), ISING.node_tables(b), work.tables)
     marginals, a, out = np.empty_like(work.tables), np.ones(plan.n_cells), np.ones(plan.n_cells)

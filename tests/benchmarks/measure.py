@@ -65,7 +65,7 @@ def grid_marginals(repeats: int = 20) -> dict:
     """
     field = grid_field()
     tree, tables = field.junction_tree.arrays, field.log_tables()
-    work, marginals = kernel.allocate(tree), np.empty_like(tables)
+    work, marginals = kernel.allocate_workspace(tree), np.empty_like(tables)
     kernel.log_partition_and_marginals(tree, tables, work, marginals)
     single = best(
         lambda: kernel.log_partition_and_marginals(tree, tables, work, marginals), repeats, inner=200

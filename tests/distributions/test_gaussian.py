@@ -16,7 +16,7 @@ from pytensor.gradient import verify_grad
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.reference.gaussian import log_density, precision
 from tests.statistics import Z
 

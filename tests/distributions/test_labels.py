@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import pytest
-import xarray as xr
 from pymc.initial_point import make_initial_point_fn
 
 import pymc_mrf as pmrf
@@ -156,15 +155,8 @@ TAKES = {
         lambda v: pmrf.graphs.nearest_neighbors(v, 1, nodes=NODES),
         pd.DataFrame(np.arange(10.0).reshape(5, 2) ** 2, NODES),
     ),
-    "truth": (lambda v: pmrf.analysis.precision_recall(COUPLING, v), (COUPLING > 0.2).astype(int)),
     "grouping": (lambda v: pmrf.analysis.variation_of_information(pd.Series([0, 0, 1, 1], EDGES), v),
                  pd.Series([0, 0, 1, 1], EDGES)),
-    "truth of a grouping": (
-        lambda v: pmrf.analysis.vi_difference(
-            xr.DataArray([[0, 0, 1, 1]], {"edge": EDGES}, ("draw", "edge")), v, rng=np.random.default_rng(0)
-        ),
-        pd.Series([0, 0, 1, 1], EDGES),
-    ),
     "weights of rows": (lambda v: log_probability(TABLE, weights=v), ROWS),
     "parameters of rows": (
         lambda v: log_probability(TABLE, bias=v), pd.DataFrame(np.zeros((6, 5)), TABLE.index, NODES)

@@ -14,8 +14,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
-from pymc_mrf.distributions.ordinal import OrdinalMRF
-from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.multistate import OrdinalMRF, Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_mrf.distributions.multiples import as_multiple, sigmoid_argument
+from pymc_mrf.distributions.symbolic_tables import as_multiple, sigmoid_argument
 
 W = np.array([0.5, 2.0, 1.0])
 

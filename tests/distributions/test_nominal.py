@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 from tests.statistics import assert_frequencies
 
 EDGES = [(0, 1), (2, 1), (0, 2)]

@@ -13,7 +13,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.mrf import BoltzmannMachine
-from pymc_mrf.distributions.ordinal import OrdinalMRF
+from pymc_mrf.distributions.multistate import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -11,7 +11,7 @@ from scipy import special
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcess
 from pymc_mrf.distributions.mrf import AgreementMRF, Ising
-from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.multistate import Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph

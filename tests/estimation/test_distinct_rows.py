@@ -7,8 +7,8 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import sandwich
-from pymc_mrf.fields.distinct_rows import distinct_rows
 from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernel
 from tests.reference import pseudo_likelihood as naive
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pymc_mrf.estimation.exact_fit import maximize_likelihood
-from pymc_mrf.estimation.point_estimates import fit
+from pymc_mrf.estimation.point_estimates import fit, maximize_likelihood
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, ordinal
 from pymc_mrf.fields.pairwise import PairwiseField

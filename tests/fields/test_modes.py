@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from pymc_mrf.fields import graph_cuts, modes
+from pymc_mrf.fields import modes
 from pymc_mrf.fields.factor_graph import FactorGraphField
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.fields.pairwise import PairwiseField
@@ -61,13 +61,13 @@ def metric(graph, shape, rng, scale=1.0):
 @pytest.fixture
 def seen_cuts(monkeypatch):
     """Sizes of the networks that are left to be cut."""
-    sizes, cut = [], graph_cuts._cut_network
+    sizes, cut = [], modes._cut_network
 
     def recorded(half, field, edges):
         sizes.append(len(field))
         return cut(half, field, edges)
 
-    monkeypatch.setattr(graph_cuts, "_cut_network", recorded)
+    monkeypatch.setattr(modes, "_cut_network", recorded)
     return sizes
 
 
@@ -99,9 +99,7 @@ def test_cuts_of_larger_fields_equal_the_junction_tree(noise, seen_cuts, rng):
 
 def test_cuts_need_the_network(monkeypatch, rng):
     """Negative control: without the couplings that are left, modes are wrong."""
-    monkeypatch.setattr(
-        graph_cuts, "_cut_network", lambda half, field, edges: graph_cuts.Cut(field > 0, 0.0)
-    )
+    monkeypatch.setattr(modes, "_cut_network", lambda half, field, edges: modes.Cut(field > 0, 0.0))
     fields = [attractive(GRID, rng, 4.0) for _ in range(10)]
     assert any(field.mode("cut").log_potential < exact(field) - 0.01 for field in fields)
 
@@ -116,7 +114,7 @@ def test_swapped_states_make_couplings_attractive(rng):
 
 def test_rounding_is_within_the_gap(monkeypatch, rng):
     """With few units the cut is wrong at times, and says by how much at most."""
-    monkeypatch.setattr(graph_cuts, "UNITS", 3)
+    monkeypatch.setattr(modes, "UNITS", 3)
     errors, gaps = [], []
     for _ in range(20):
         field = attractive(GRID, rng, 2.0)
@@ -173,7 +171,7 @@ def test_expansion_keeps_its_promise(shape, rng):
 def test_expansion_of_two_states_is_exact(rng):
     for _ in range(10):
         field = attractive(GRID, rng, 2.0)
-        found = graph_cuts.alpha_expansion(PairwiseTables(GRID, field.edge_tables, field.node_tables))
+        found = modes.alpha_expansion(PairwiseTables(GRID, field.edge_tables, field.node_tables))
         assert -field.energy(found.x) == pytest.approx(exact(field), abs=1e-7)
 
 

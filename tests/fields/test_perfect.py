@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.attraction import attractive_flips
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement
+from pymc_mrf.fields.pairwise_tables import attractive_flips
 from pymc_mrf.fields.perfect import perfect_sample
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph

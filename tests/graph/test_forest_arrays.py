@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_schedule, node_schedule
-from pymc_mrf.graph.forest_arrays import forest_arrays
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_schedule, node_schedule
+from pymc_mrf.graph.forest_arrays import factor_forest_arrays, forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import check_tree_partition, tree_partition
 

@@ -7,12 +7,10 @@ import numba
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.pairwise_sweep import there_and_back
+from pymc_mrf.fields.sweeps import there_and_back
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.graph.forest_arrays import forest_arrays
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
+from pymc_mrf.graph.forest_arrays import factor_forest_arrays, forest_arrays
 from pymc_mrf.graph.junction_tree import junction_tree
 
 GRID = builders.grid(3, 3)

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.tree_dissolution import dissolve_small_trees
 from pymc_mrf.graph.tree_growth import PocketGrowth
-from pymc_mrf.graph.tree_partition import tree_partition
+from pymc_mrf.graph.tree_partition import dissolve_small_trees, tree_partition
 from tests.reference.tree_partition import is_tree_partition
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.tying_factors import tying_factors
+from pymc_mrf.graph.factor_trees import tying_factors
 from pymc_mrf.steps.latent import latent_field
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.insides import field_of

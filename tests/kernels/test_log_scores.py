@@ -18,7 +18,7 @@ ALL = pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
 @ALL
 def test_sums_and_probabilities(scores):
     expected = special.logsumexp(scores)
-    assert log_scores.largest(scores) == scores.max()
+    assert log_scores.largest_score(scores) == scores.max()
     np.testing.assert_allclose(log_scores.log_sum(scores), expected, rtol=1e-14)
     p = scores.copy()
     np.testing.assert_allclose(log_scores.normalise(p), expected, rtol=1e-14)

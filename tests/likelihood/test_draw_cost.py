@@ -16,6 +16,7 @@ from pymc_mrf.likelihood.draw_cost import (
     GROUPED,
     SPARSE,
     exact_operations,
+    row_operations,
     sample_operations,
     sweeps_in_a_draw,
 )
@@ -49,4 +50,6 @@ def test_small_fields_have_several_sweeps_and_large_ones_a_single_one():
     gaussian = [sweeps_in_a_draw(edges[d], BY_INVERSE * d**2) for d in (3, 15, 20, 40)]
     assert gaussian == [10, 9, 5, 1]
     assert [sweeps_in_a_draw(edges[d], BY_LISTED * 2**d) for d in (3, 8, 10, 15)] == [10, 10, 2, 1]
+    of_rows = [sweeps_in_a_draw(15, row_operations(200, n_states)) for n_states in (2, 3, 4, 7)]
+    assert of_rows == [7, 2, 1, 1]
     assert sweeps_in_a_draw(0, BY_LISTED) == 10  # of no edges

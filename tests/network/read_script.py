@@ -18,7 +18,4 @@ net.to_graphml(out / "edges.graphml", 0.0)
 net.plot().savefig(out / "edges.png")
 net.report(out / "report.html")
 net.check(n_draws=10, random_seed=1).to_csv(out / "check.csv")
-predicted = net.predict(pd.read_json(rows))
-if isinstance(predicted, xr.DataArray):
-    predicted = predicted.to_dataset(name="probability")
-predicted.to_netcdf(out / "predicted.nc")
+net.predict(pd.read_json(rows)).to_netcdf(out / "predicted.nc")

@@ -8,6 +8,8 @@ import pytest
 import xarray as xr
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.edge_tables import edge_table
+from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation, run_lengths
 from tests.network import models
 
 
@@ -57,9 +59,11 @@ def test_tables_of_edges_and_nodes(items):
     same(items.nodes, pmrf.summarize_nodes(*of, graph=graph))
     same(items.structures(3), pmrf.analysis.structure_probabilities(*of, n_structures=3))
     same(items.complexity(), pmrf.analysis.complexity_probabilities(*of, model=items.model))
-    found, classes = items.evidence(), pmrf.edge_evidence(*of, model=items.model)
-    assert found["evidence"].tolist() == classes.values.tolist()
-    factors = pmrf.edge_inclusion(*of, model=items.model)["bayes_factor"]
+    found = items.evidence()
+    assert found["evidence"].tolist() == items.edges["evidence"][items.labels].tolist()
+    narrow = pmrf.summarize_edges(*of, graph=graph, model=items.model, bounds=(0.5, 2), sort="graph")
+    assert items.evidence((0.5, 2))["evidence"].tolist() == narrow["evidence"].tolist()
+    factors = pmrf.analysis.edge_inclusion(*of, model=items.model)["bayes_factor"]
     np.testing.assert_array_equal(found["bayes_factor"], factors)
     assert str(items.diagnose()) == str(pmrf.diagnose(items.idata, model=items.model))
 
@@ -72,7 +76,7 @@ def test_prior_number_of_edges_with_tables(mixed):
     for k, share in found["prior"].items():
         # of six edges one is between measurements, whose probability the cone makes .41
         assert share == pytest.approx((counts == k).mean(), abs=0.08)
-    strength = pmrf.edge_inclusion(mixed.by_edge, "weight", model=mixed.model)
+    strength = pmrf.analysis.edge_inclusion(mixed.by_edge, "weight", model=mixed.model)
     np.testing.assert_array_equal(strength["bayes_factor"], mixed.evidence()["bayes_factor"])
     pmrf.plots.plot_complexity(mixed.by_edge, "weight", model=mixed.model)
 
@@ -94,20 +98,27 @@ def test_rows(items, mixed):
     assert mixed.predict(two)["obs"].values.tolist() == [("a", 3), ("a", 5)]
     same(items.predict(rows), pmrf.predict_nodes(**of, data=rows))
     same(items.predict(), pmrf.predict_nodes(**of))
-    same(items.predictability(rows, max_draws=9), pmrf.predictability(**of, data=rows, max_draws=9))
+    shares = ["accuracy", "explained_accuracy", "explained_log_score"]
+    found = pmrf.predict_nodes(**of, data=rows, max_draws=9)
+    same(items.predictability(rows, max_draws=9), found[shares])
 
 
 def test_check_compares_data_with_predictive_draws(items):
     found = items.check(n_draws=20, random_seed=5)
-    observed = pmrf.analysis.edge_agreement(items.idata, "x", graph=items.graph, group="observed_data")
+    observed = edge_agreement(items.idata, "x", graph=items.graph, group="observed_data")
     np.testing.assert_array_equal(found["observed"], observed)
     tree = items.replicated(20, 5)
     assert tree["posterior_predictive"].sizes["draw"] == 10
-    shares = pmrf.analysis.edge_agreement(tree, "x", graph=items.graph)
+    shares = edge_agreement(tree, "x", graph=items.graph)
     np.testing.assert_allclose(found["mean"], shares.mean(("chain", "draw")))
     outside = (found["observed"] < found["low"]) | (found["observed"] > found["high"])
     assert found["missed"].tolist() == outside.tolist()
     assert "posterior_predictive" not in items.idata
+    same(pmrf.analysis.predictive_check(tree, "x", model=items.model), found)
+    with pytest.raises(ValueError, match="kind must be"):
+        items.check("nodes")
+    with pytest.raises(ValueError, match="is no KineticMRF of the model"):
+        items.check("runs", n_draws=4)
 
 
 def test_nothing_is_logged_of_what_was_not_asked_for(items, caplog):
@@ -140,9 +151,9 @@ def test_tables_of_parameters(mixed):
     of = {"graph": mixed.graph, "n_states": kinds}
     expected = pmrf.summarize_edges(mixed.idata, "weight", model=mixed.model, **of)
     same(mixed.edges, expected)
-    strength = pmrf.edge_strength(mixed.idata, "weight", **of)
+    strength = pmrf.analysis.edge_strength(mixed.idata, "weight", **of)
     xr.testing.assert_equal(mixed.values, strength.rename("weight"))
-    table = pmrf.edge_table(mixed.idata, "weight", ("n & m", "µs"), **of)
+    table = edge_table(mixed.idata, "weight", ("n & m", "µs"), **of)
     same(mixed.table("n & m", "µs"), table)
     axes = mixed.plot("table", edge=("n & m", "µs")).viz["figure"].item().axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == [""]  # a measurement has no states
@@ -151,9 +162,7 @@ def test_tables_of_parameters(mixed):
     assert mixed.evidence().loc[mixed.edges.index, "bayes_factor"].tolist() == (
         mixed.edges["bayes_factor"].tolist()
     )
-    observed = pmrf.analysis.edge_correlation(
-        mixed.idata, "x", graph=mixed.graph, kinds=kinds, group="observed_data"
-    )
+    observed = edge_correlation(mixed.idata, "x", graph=mixed.graph, kinds=kinds, group="observed_data")
     np.testing.assert_array_equal(mixed.check(n_draws=4)["observed"], observed)
 
 
@@ -164,6 +173,12 @@ def test_arrows(arrows):
     assert all(words in str(arrows) for words in (" for an arrow, ", "Arrows more probable than"))
     same(arrows.forecast(2, random_seed=3), pmrf.forecast(arrows.idata, arrows.model, 2, random_seed=3))
     assert len(arrows.check(n_draws=4)) == 9
+    tree, runs = arrows.replicated(4, 7), arrows.check("runs", n_draws=4, random_seed=7)
+    of = {"var_name": "x", "model": arrows.model}
+    counted = [run_lengths(tree, **of), run_lengths(tree, **of, group="observed_data")]
+    for name, values in counted[1].items():
+        assert runs.loc[name, "observed"].tolist() == values.values.tolist()
+        np.testing.assert_allclose(runs.loc[name, "mean"], counted[0][name].mean(("chain", "draw")))
     made = arrows.to_networkx(0.0)
     assert isinstance(made, nx.MultiDiGraph) and {key for *_, key in made.edges(keys=True)} == {1}
     with pytest.raises(ValueError, match="predict is of rows that do not depend on others"):

@@ -54,8 +54,9 @@ def test_codes_categories_names_and_groups_go_round(tmp_path):
     assert edges["u"].tolist() == expected["u"].map(of_name).tolist()
     rows = plain.iloc[:9].astype(float)
     rows.iloc[2, 1] = np.nan
-    probability = pmrf.predict_nodes(idata, "x_b", data=rows, model=by_hand)
-    np.testing.assert_allclose(predicted["probability"], probability, rtol=1e-6)
+    expected = pmrf.predict_nodes(idata, "x_b", data=rows, model=by_hand)
+    for name in ("probability", "accuracy", "explained_log_score"):
+        np.testing.assert_allclose(predicted[name], expected[name], rtol=1e-6)
     assert predicted["node"].values.tolist() == models.ODD
     assert predicted["label"].sel(node="$m_1$").values.tolist() == models.LEVELS
     assert len(check) == 10
@@ -76,7 +77,7 @@ def test_units_and_kinds_go_round(tmp_path):
     by_hand = models.quietly(models.mixed_model, scaled)
     idata = models.sampled(by_hand)
     expected = pmrf.Network(idata, by_hand).edges
-    numbers = expected.columns.drop(["u", "v", "bayes_factor_text", "r_hat", "ess"])
+    numbers = expected.columns.drop(["u", "v", "bayes_factor_text", "evidence", "r_hat", "ess"])
     np.testing.assert_allclose(edges[numbers], expected[numbers], rtol=1e-4)
     # of ranks, which rounding may exchange
     np.testing.assert_allclose(edges[["r_hat", "ess"]], expected[["r_hat", "ess"]], rtol=0.02)

@@ -9,7 +9,7 @@ from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import as_graph
-from pymc_mrf.plots._labels import balanced
+from pymc_mrf.plots._node_shapes import balanced
 from pymc_mrf.plots.edges import NEGATIVE, POSITIVE, UNSIGNED, plot_edges
 from pymc_mrf.plots.inclusion import plot_inclusion
 from tests.analysis.posteriors import as_posterior

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.plots._shapes import diamond, ellipse, node_kinds, rectangle
+from pymc_mrf.plots._node_shapes import diamond, ellipse, node_kinds, rectangle
 from tests.analysis.posteriors import as_posterior
 
 GRAPH = pmrf.graphs.complete(["age", "mood", "party"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.centrality import node_measures
 from tests.analysis.community_draws import COMMUNITIES, GRAPH, drawn, posterior
 from tests.analysis.posteriors import as_posterior
 
@@ -11,7 +12,7 @@ from tests.analysis.posteriors import as_posterior
 def test_panels_share_the_order_of_the_first_measure(rng):
     tree = posterior(drawn(rng))
     pc = pmrf.plots.plot_nodes(tree, "theta", graph=GRAPH, communities=COMMUNITIES, ci_prob=0.5)
-    found = pmrf.analysis.node_measures(tree, "theta", graph=GRAPH, communities=COMMUNITIES)
+    found = node_measures(tree, "theta", graph=GRAPH, communities=COMMUNITIES)
     order = np.argsort(found.strength.mean(("chain", "draw")).values, kind="stable")
     for name, values in found.data_vars.items():
         line = pc.get_viz("points", name)

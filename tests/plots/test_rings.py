@@ -9,7 +9,7 @@ from matplotlib.path import Path
 
 import pymc_mrf as pmrf
 from pymc_mrf.plots._layout import network_layout
-from pymc_mrf.plots._rings import Rings, node_shares, part_of_outline
+from pymc_mrf.plots._node_shapes import Rings, node_shares, part_of_outline
 from tests.analysis.posteriors import as_posterior
 
 GRAPH = pmrf.graphs.complete(["age", "mood", "party"])

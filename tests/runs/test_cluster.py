@@ -10,7 +10,7 @@ from pymc.sampling.parallel import ParallelSamplingError
 
 import pymc_mrf as pmrf
 from pymc_mrf.runs.cluster import compilers_turn
-from pymc_mrf.runs.listener import Listener
+from pymc_mrf.runs.progress import Listener
 from pymc_mrf.runs.store import Store
 from tests.runs.models import DRAWS, RUN, TUNE, assert_same, small_model
 

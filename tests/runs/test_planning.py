@@ -250,7 +250,7 @@ def standard(x):
             pmrf.NominalMRF.dist(np.zeros(24), graph=GRAPH, n_states=3),
             None,
             TypeError,
-            "truth is a NominalMRF.*pymc_mrf.replicate and pymc_mrf.edge_strength",
+            "truth is a NominalMRF.*pymc_mrf.replicate and pymc_mrf.analysis.edge_strength",
         ),
         (
             pmrf.KineticMRF.dist(0.0, 0.0, graph=pmrf.graphs.lagged(["a", "b"]), shape=(9, 2)),

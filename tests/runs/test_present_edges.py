@@ -8,6 +8,7 @@ import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis import _posterior
+from pymc_mrf.analysis.edges import edge_density
 from pymc_mrf.runs import chain, present_edges
 from pymc_mrf.runs.present_edges import with_many_edges
 from tests.steps.edges.binary_models import GRAPH, boltzmann_data
@@ -69,12 +70,12 @@ def test_results_are_those_of_all_draws(monkeypatch):
     found, expected = pmrf.sample(model=given, **OPTIONS), pm.sample(model=given, **OPTIONS)
     with monkeypatch.context() as patch:
         patch.setattr(_posterior, "AT_ONCE", 2 * 240)  # two edges
-        tables = [pmrf.edge_inclusion(idata, "w", model=given) for idata in (found, expected)]
+        tables = [pmrf.analysis.edge_inclusion(idata, "w", model=given) for idata in (found, expected)]
         frames = [
             pmrf.summarize_edges(idata, "w", graph=GRAPH, model=given) for idata in (found, expected)
         ]
-        densities = [pmrf.analysis.edge_density(idata, "w") for idata in (found, expected)]
-    tables.append(pmrf.edge_inclusion(expected, "w", model=given))
+        densities = [edge_density(idata, "w") for idata in (found, expected)]
+    tables.append(pmrf.analysis.edge_inclusion(expected, "w", model=given))
     frames.append(pmrf.summarize_edges(expected, "w", graph=GRAPH, model=given))
     for table, frame in zip(tables[1:], frames[1:], strict=True):
         xr.testing.assert_allclose(tables[0], table)

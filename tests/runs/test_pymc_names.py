@@ -10,7 +10,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.runs import _pymc
+from pymc_mrf.runs import prepare
 
 NAMES = {
     "ProgressBars": "pymc.progress_bar.MCMCProgressBarManager",
@@ -42,9 +42,9 @@ def test_runs_do_without_private_names(run, monkeypatch):
     expected, said = run(quiet=False)
     assert "Metropolis: [n]" in said
     for name, private in NAMES.items():
-        assert getattr(_pymc, name) is pkgutil.resolve_name(private)
+        assert getattr(prepare, name) is pkgutil.resolve_name(private)
         monkeypatch.delattr(private)
-    without = runpy.run_path(_pymc.__file__)
+    without = runpy.run_path(prepare.__file__)
     for name in NAMES:
         module = "prepare" if name == "multiprocessing_context" else "sample"
         monkeypatch.setattr(f"pymc_mrf.runs.{module}.{name}", without[name])

@@ -17,10 +17,9 @@ from pymc.sampling.parallel import ParallelSamplingError
 import pymc_mrf as pmrf
 from pymc_mrf.runs import chain as chain_module
 from pymc_mrf.runs import folder
-from pymc_mrf.runs.chain import ChainWriter, Plan, run_chain
+from pymc_mrf.runs.chain import ChainWriter, Plan, run_chain, run_in_processes
 from pymc_mrf.runs.prepare import prepare
 from pymc_mrf.runs.store import Run, Store, read_draws
-from pymc_mrf.runs.workers import run_in_processes
 from tests.marks import slow
 from tests.runs.models import CLOCKS, DRAWS, RUN, TUNE, assert_same, small_model
 

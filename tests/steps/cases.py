@@ -10,9 +10,7 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
-from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs, MixedGibbs, SeriesGibbs
 from tests.steps.auxiliary import models as exchange
 from tests.steps.edges import arrow_models as arrows
 from tests.steps.edges import block_models as blocks

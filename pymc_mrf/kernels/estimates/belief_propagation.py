@@ -3,21 +3,24 @@
 Pairwise fields, also with maxima in place of sums (max-product), and factor graphs. Nodes (or factors)
 send messages in a given order and then in the reverse order: one iteration. On a forest, with the order
 from leaves to roots and no damping, the first iteration is the exact two-pass algorithm; on other graphs
-this is loopy belief propagation, which may not converge and whose marginals are approximate when it does.
+this is loopy belief propagation, which may not converge and whose marginals are approximate when it
+does.
 
-Messages are logarithms of probability vectors. What a node sends to one neighbour is built from
-sums over the *other* neighbours, never by dividing a message out, so that -inf entries are sound.
+Messages are logarithms of probability vectors. What a node sends to one neighbour is built from sums
+over the *other* neighbours, never by dividing a message out, so that -inf entries are sound.
 
-In kernels of pairwise fields `edge_tables` (r, K, K) and `node_tables` (d, K) are log tables, and `messages`
-(2, r, K) as in `pairwise_passes`; in those of factor graphs `tables` (T,), `messages` (L, largest
-cardinality) as in `factor_passes`, and `nu` (largest scope, largest cardinality) is what the variables of a
-factor hear from others.
+In kernels of pairwise fields `edge_tables` (r, K, K) and `node_tables` (d, K) are log tables, and
+`messages` (2, r, K) as in `pairwise_passes`; in those of factor graphs `tables` (T,), `messages` (L,
+largest cardinality) as in `factor_passes`, and `nu` (largest scope, largest cardinality) is what the
+variables of a factor hear from others.
+
+Tree-reweighted messages bound the log-partition function: Wainwright, Jaakkola & Willsky (2005, eq. 39).
 """
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import largest, log_sum
+from pymc_mrf.kernels.log_scores import largest_score, log_sum
 
 
 @jit
@@ -53,7 +56,7 @@ def to_probabilities(scores):
 
 
 @jit
-def send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores):
+def send_from_node(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores):
     """Send the messages of node i to all its neighbours; the largest change, NaN if impossible.
 
     `sums` (2, largest degree + 1, K) are room for running sums of what came in, before and after a
@@ -78,7 +81,7 @@ def send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, 
             for b in range(n_states):
                 pair = edge_tables[e, b, a] if side == 0 else edge_tables[e, a, b]
                 scores[b] = before[k, b] + after[k + 1, b] + pair
-            new[a] = largest(scores) if maximise else log_sum(scores)
+            new[a] = largest_score(scores) if maximise else log_sum(scores)
         change = replace(messages[side, e], new, damping)
         if np.isnan(change):
             return change
@@ -92,25 +95,11 @@ def pairwise_passes(
 ):
     """Iterate until no message has to change by more than `tolerance`.
 
-    Parameters
-    ----------
-    messages : (2, r, K) array
-        Log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
-        edges[e, 1], ``messages[1, e]`` back.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    order : (d,) int array
-    maximise : bool
-        Max-product: messages are maxima over the states of the sender, not sums.
-    damping, tolerance : float
-    max_iterations : int
-
-    Returns
-    -------
-    n_iterations : int
-    residual : float
-        Largest change of a probability in the last iteration; NaN if no configuration is possible.
+    `messages` (2, r, K): log messages, started from the given values; ``messages[0, e]`` goes from
+    edges[e, 0] to edges[e, 1], ``messages[1, e]`` back. `edge_tables` (r, K, K), `node_tables` (d, K)
+    and `order` (d,) int. `maximise`: max-product: messages are maxima over the states of the sender, not
+    sums. Returns `n_iterations`; `residual`: largest change of a probability in the last iteration; NaN
+    if no configuration is possible.
     """
     n_most = 0
     for i in range(order.shape[0]):
@@ -122,7 +111,9 @@ def pairwise_passes(
         residual = 0.0
         for k in range(2 * order.shape[0]):
             i = order[k] if k < order.shape[0] else order[2 * order.shape[0] - 1 - k]
-            change = send(i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores)
+            change = send_from_node(
+                i, messages, edge_tables, node_tables, graph, maximise, damping, sums, scores
+            )
             if np.isnan(change):
                 return iteration + 1, change
             residual = max(residual, change)
@@ -197,22 +188,10 @@ def factor_scores(scores, messages, tables, links, f, target, nu):
 def factor_passes(messages, tables, links, order, damping, tolerance, max_iterations):
     """`pairwise_passes` of a factor graph: factors send to their variables in `order` and back.
 
-    Parameters
-    ----------
-    messages : (L, largest cardinality) array
-        Log messages from factor to variable, one row per link, started from the given values.
-    tables : (T,) array
-        All log tables one after the other.
-    links : FactorLinks
-    order : (F,) int array
-    damping, tolerance : float
-    max_iterations : int
-
-    Returns
-    -------
-    n_iterations : int
-    residual : float
-        Largest change of a probability in the last iteration; NaN if no configuration is possible.
+    `messages` (L, largest cardinality): log messages from factor to variable, one row per link, started
+    from the given values. `tables` (T,): all log tables one after the other. `links` (FactorLinks) and
+    `order` (F,) int. Returns `n_iterations`; `residual`: largest change of a probability in the last
+    iteration; NaN if no configuration is possible.
     """
     n_most = messages.shape[1]
     n_scope, n_cells = 0, 0
@@ -278,3 +257,38 @@ def factor_beliefs(messages, tables, links, variables, factors):
         if not to_probabilities(out):
             return False
     return True
+
+
+@jit
+def tree_reweighted_passes(edge_tables, node_tables, edges, ρ, damping, n_passes, messages, beliefs):
+    """Update all messages, edge by edge, `n_passes` times.
+
+    `edge_tables` (r, K, K), `node_tables` (d, K) and `edges` (r, 2) int. `ρ` (r,): appearance
+    probability of each edge, in (0, 1]. `damping`: weight of the old message in [0, 1). `messages` (2,
+    r, K): log messages, started from the given values; ``messages[0, e]`` goes from edges[e, 0] to
+    edges[e, 1], ``messages[1, e]`` back. `beliefs` (d, K): overwritten: log node tables plus ρ-weighted
+    incoming messages.
+    """
+    n_states = node_tables.shape[1]
+    beliefs[:] = node_tables
+    for e in range(edges.shape[0]):
+        for a in range(n_states):
+            beliefs[edges[e, 1], a] += ρ[e] * messages[0, e, a]
+            beliefs[edges[e, 0], a] += ρ[e] * messages[1, e, a]
+    new, scores = np.empty(n_states), np.empty(n_states)
+    for _ in range(n_passes):
+        for e in range(edges.shape[0]):
+            for flipped in range(2):
+                sender, receiver = edges[e, flipped], edges[e, 1 - flipped]
+                for a in range(n_states):
+                    for b in range(n_states):
+                        pair = edge_tables[e, a, b] if flipped else edge_tables[e, b, a]
+                        # the message in the opposite direction is divided out of the sender's belief
+                        scores[b] = pair / ρ[e] + beliefs[sender, b] - messages[1 - flipped, e, b]
+                    new[a] = log_sum(scores)
+                level = new.max()
+                for a in range(n_states):
+                    old = messages[flipped, e, a]
+                    step = (1.0 - damping) * (new[a] - level - old)
+                    messages[flipped, e, a] = old + step
+                    beliefs[receiver, a] += ρ[e] * step

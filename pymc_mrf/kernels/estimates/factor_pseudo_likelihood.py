@@ -15,7 +15,7 @@ from pymc_mrf.kernels.log_scores import log_sum
 
 
 @jit
-def conditional_scores(scores, z, i, cells, tables, links):
+def factor_conditional_scores(scores, z, i, cells, tables, links):
     """Log conditional of variable i given the rest of `z` (d,), whose cells are `cells` (F,).
 
     Up to a constant, into `scores` (largest cardinality,). Returns the log of the sum of their exponentials;
@@ -45,7 +45,7 @@ def log_pseudo_likelihood(x, tables, links, weights, out):
         present_cells(cells, z, links)
         total = 0.0
         for i in range(x.shape[1]):
-            log_total = conditional_scores(scores, z, i, cells, tables, links)
+            log_total = factor_conditional_scores(scores, z, i, cells, tables, links)
             if scores[z[i]] == -np.inf:
                 total = -np.inf
                 break
@@ -67,7 +67,7 @@ def log_pseudo_likelihood_gradient(x, tables, links, weights, row_weights, gradi
         z = x[c]
         present_cells(cells, z, links)
         for i in range(x.shape[1]):
-            log_total = conditional_scores(scores, z, i, cells, tables, links)
+            log_total = factor_conditional_scores(scores, z, i, cells, tables, links)
             if scores[z[i]] == -np.inf:
                 continue
             for a in range(links.cards[i]):

@@ -18,19 +18,9 @@ from pymc_mrf.kernels._jit import jit
 class Regressions(NamedTuple):
     """Quadratic model of the logistic regressions of all nodes.
 
-    Attributes
-    ----------
-    ends : (k, 2) int64 array
-        Node regressed, predictor.
-    symmetric : bool
-        Whether a coordinate is a weight in both directions.
-    Z : (d, n) array
-        Centred values.
-    m : (d,) array
-        What was subtracted.
-    c, ridge : float
-    V, r : (d, n) arrays
-        Weights of the rows, p (1 - p) > 0; residuals at the present parameters, changed in place.
+    `ends` (k, 2) int64: node regressed, predictor. `symmetric`: whether a coordinate is a weight in both
+    directions. `Z` (d, n): centred values. `m` (d,): what was subtracted. `V` and `r` (d, n): weights of
+    the rows, p (1 - p) > 0; residuals at the present parameters, changed in place.
     """
 
     ends: np.ndarray
@@ -62,7 +52,6 @@ def shift_residuals(r, V, Z, by, n):
 
 @jit
 def soft_threshold(x, by):
-    """Shrink x towards zero."""
     if x > by:
         return x - by
     if x < -by:
@@ -74,18 +63,9 @@ def soft_threshold(x, by):
 def descend(model, active, penalty, w, beta, b, tolerance, n_passes):
     """Move all biases and the active coordinates in turn until no step matters.
 
-    Parameters
-    ----------
-    model : Regressions
-    active : (a,) int64 array
-        Coordinates that may move.
-    penalty : (k,) array
-        Of every coordinate.
-    w, beta, b : (k,), (d,), (d,) arrays
-        Changed in place.
-    tolerance : float
-        Largest change of a derivative that is no step any more.
-    n_passes : int
+    `model` (Regressions). `active` (a,) int64: coordinates that may move. `penalty` (k,): of every
+    coordinate. `w`, `beta` and `b` (k,), (d,), (d,): changed in place. `tolerance`: largest change of a
+    derivative that is no step any more.
     """
     ends, symmetric, Z, m, c, ridge, V, r = model
     d, n = Z.shape

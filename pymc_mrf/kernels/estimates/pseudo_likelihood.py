@@ -1,12 +1,20 @@
-"""Log pseudo-likelihood of pairwise fields: Besag (1975), with what its estimator needs.
+"""Log pseudo-likelihood of pairwise fields, Besag (1975), and log probability of a group of nodes.
 
     lpl(x) = sum_i log p(x_i | x_neighbours of i)
 
-Every conditional is a sum over the K states of one node, so the partition function never appears.
-As a function of the log tables it is concave. Tables of edges must be finite.
+Every conditional is a sum over the K states of one node, so the partition function never appears. As a
+function of the log tables it is concave. Tables of edges must be finite.
 
-In all kernels the data are `x` (n, d), with `row_weights` (n,), and log tables `edge_tables` (r, K, K) and
-`node_tables` (d, K); gradients by them are `grad_edge` (r, K, K) and `grad_node` (d, K).
+In all kernels the data are `x` (n, d), with `row_weights` (n,), and log tables `edge_tables` (r, K, K)
+and `node_tables` (d, K); gradients by them are `grad_edge` (r, K, K) and `grad_node` (d, K).
+
+The group has K^g states, which are listed:
+
+    log p(x_G | x_rest) = S(x_G) - log sum_s S(s),  S(s) = inside(s) + sum_{i in G} outside_i(s_i)
+
+`inside`, the tables of the group's nodes and of the edges between them, is the same for all rows. A row
+adds only g vectors, the tables of the edges that leave the group. The first node of the group is the
+fastest digit of a state's number.
 """
 
 from typing import NamedTuple
@@ -15,7 +23,8 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.log_scores import normalise
-from pymc_mrf.kernels.simulation.gibbs import binary_form, conditional_scores
+from pymc_mrf.kernels.simulation.cell_blocks import joint_scores
+from pymc_mrf.kernels.simulation.gibbs import add_edge, binary_form, conditional_scores
 from pymc_mrf.kernels.vector_sums import LOWEST, dot, exp_negative, pair_dot
 
 LANES = 128  # rows side by side, for vector instructions
@@ -26,19 +35,9 @@ _FLUSH = 512  # factors of at most 2 whose product is no larger than 2^512
 def local_fields(x, first, weight, bias, graph, T, H):
     """Log odds of state 1 of every node given the rest, of the next rows of `x`, side by side.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        Binary rows.
-    first : int
-        The first row.
-    weight : (r,) array
-    bias : (d,) array
-    graph : GraphArrays
-    T : (d, L) array
-        Overwritten by the states of L rows; zeros where there are no more.
-    H : (d, L) array
-        Overwritten by their log odds.
+    `x` (n, d) int8: binary rows. `first`: the first row. `weight` (r,) and `bias` (d,). `T` (d, L):
+    overwritten by the states of L rows; zeros where there are no more. `H` (d, L): overwritten by their
+    log odds.
     """
     d, lanes = T.shape
     size = min(lanes, x.shape[0] - first)
@@ -61,16 +60,8 @@ def local_fields(x, first, weight, bias, graph, T, H):
 def log_conditionals(T, H, value, factor):
     """Sum log p(x_i | rest) over the nodes, and turn log odds into probabilities of state 1.
 
-    Parameters
-    ----------
-    T : (d, L) array
-        States of L rows.
-    H : (d, L) array
-        Log odds; overwritten.
-    value : (L,) array
-        Overwritten by the sums.
-    factor : (L,) array
-        Scratch: one logarithm of a product serves many nodes.
+    `T` (d, L): states of L rows. `H` (d, L): log odds; overwritten. `value` (L,): overwritten by the
+    sums. `factor` (L,): scratch: one logarithm of a product serves many nodes.
     """
     value[:] = 0.0
     factor[:] = 1.0
@@ -194,17 +185,8 @@ def log_pseudo_likelihood_gradient(
 ):
     """Return ``sum_c row_weights[c] * lpl(x[c])`` and write its gradient by the log tables.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    row_weights : (n,) array
-    grad_edge : (r, K, K) array
-        Overwritten.
-    grad_node : (d, K) array
-        Overwritten.
+    `x` (n, d) int8, `edge_tables` (r, K, K), `node_tables` (d, K) and `row_weights` (n,). `grad_edge`
+    (r, K, K): overwritten. `grad_node` (d, K): overwritten.
     """
     if node_tables.shape[1] == 2:
         return binary_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, grad_node)
@@ -214,15 +196,9 @@ def log_pseudo_likelihood_gradient(
 class Statistics(NamedTuple):
     """What each of p natural parameters multiplies.
 
-    Attributes
-    ----------
-    labels : (r,) int64 array
-        Edge e has log table ``parameters[labels[e]] * edge_statistic``.
-    edge_statistic : (K, K) symmetric array
-    columns : (d, q) int64 array
-        Which parameters are the q numbers of each node, -1 for none.
-    node_basis : (q, K) array
-        Log tables of these numbers.
+    `labels` (r,) int64: edge e has log table ``parameters[labels[e]] * edge_statistic``.
+    `edge_statistic` (K, K) symmetric. `columns` (d, q) int64: which parameters are the q numbers of each
+    node, -1 for none. `node_basis` (q, K): log tables of these numbers.
     """
 
     labels: np.ndarray
@@ -239,17 +215,9 @@ def pseudo_scores_and_information(
 
     Both outputs are overwritten: the ingredients of the Godambe sandwich (variability and sensitivity).
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-    counts : (n,) array
-        How often each row was observed; its gradient is that of one.
-    statistics : Statistics
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    scores : (n, p) array
-    information : (p, p) array
+    `x` (n, d) int8. `counts` (n,): how often each row was observed; its gradient is that of one.
+    `statistics` (Statistics), `edge_tables` (r, K, K), `node_tables` (d, K), `scores` (n, p) and
+    `information` (p, p).
     """
     n, d = x.shape
     n_states, q = node_tables.shape[1], statistics.columns.shape[1]
@@ -290,3 +258,41 @@ def pseudo_scores_and_information(
                     for a in range(n_states):
                         covariance += p[a] * t[k, a] * t[l, a]
                     information[column[k], column[l]] += counts[c] * covariance
+
+
+@jit
+def group_log_conditional(x, members, place, edge_tables, node_tables, graph, inside, scores, out):
+    """Write log p(x_G | x_rest) of every row of `x` into `out`.
+
+    `x` (n, d) int8: state indices. `members` (g,) int64: nodes of the group G, all different. `place`
+    (d,) int64: position of a node in `members`; -1 outside the group. `edge_tables` (r, K, K) and
+    `node_tables` (d, K). `inside` and `scores` (K ** g,): scratch. `out` (n,).
+    """
+    n_states = node_tables.shape[1]
+    own = np.empty((members.shape[0], n_states))
+    for j in range(members.shape[0]):
+        own[j] = node_tables[members[j]]
+    joint_scores(own, members, place, edge_tables, graph, inside)
+    outside = np.empty(n_states)
+    for c in range(x.shape[0]):
+        z = x[c]
+        scores[0] = 0.0
+        size, observed = 1, 0
+        for j in range(members.shape[0]):
+            i = members[j]
+            outside[:] = 0.0
+            for l in range(graph.indptr[i], graph.indptr[i + 1]):
+                if place[graph.neighbors[l]] < 0:
+                    add_edge(outside, i, l, z[graph.neighbors[l]], edge_tables, graph)
+            for a in range(n_states - 1, -1, -1):
+                for k in range(size):
+                    scores[a * size + k] = scores[k] + outside[a]
+            observed += z[i] * size
+            size *= n_states
+        for k in range(size):
+            scores[k] += inside[k]
+        top = scores.max()
+        of_observed = scores[observed] - top
+        for k in range(size):
+            scores[k] = exp_negative(max(scores[k] - top, LOWEST))
+        out[c] = of_observed - np.log(scores.sum())

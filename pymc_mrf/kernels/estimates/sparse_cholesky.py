@@ -1,9 +1,11 @@
-"""Cholesky factor of a sparse matrix, column by column, in a pattern that is known beforehand."""
+"""Cholesky factor of a sparse matrix in a pattern that is known beforehand, and its inverse there.
+
+The inverse is computed where the factor has entries: Takahashi, Fagan & Chen (1973).
+"""
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.estimates.selected_inverse import selected_inverse
 
 
 @jit
@@ -12,14 +14,9 @@ def factorise_sparse(indptr, rows, values, lower, pivots):
 
     NaN if the matrix is not positive definite, `lower` and `pivots` then having no meaning.
 
-    Parameters
-    ----------
-    indptr, rows : (n + 1,), (m,) int arrays
-        Pattern of L, as of `selected_inverse`.
-    values : (m,) array
-        Entries of the matrix, on its diagonal and below, zeros where only L has some.
-    lower, pivots : (m,), (n,) arrays
-        Overwritten: entries of L, and the diagonal of D.
+    `indptr` and `rows` (n + 1,), (m,) int: pattern of L, as of `selected_inverse`. `values` (m,):
+    entries of the matrix, on its diagonal and below, zeros where only L has some. `lower` and `pivots`
+    (m,), (n,): overwritten: entries of L, and the diagonal of D.
     """
     n, log_det = pivots.shape[0], 0.0
     column = np.zeros(n)  # the present column
@@ -58,16 +55,10 @@ def log_determinant_and_slopes(indptr, rows, place, entries, slopes):
 
     NaN if the matrix is not positive definite, and slopes 0.
 
-    Parameters
-    ----------
-    indptr, rows : (n + 1,), (m,) int arrays
-        Pattern of the factor, as of `selected_inverse`.
-    place : (N,) int array
-        Where in this pattern each entry is.
-    entries : (N,) array
-        Of the matrix, those on the diagonal and below.
-    slopes : (N,) array
-        Overwritten: entries of the inverse, twice those off the diagonal, each being two of the matrix.
+    `indptr` and `rows` (n + 1,), (m,) int: pattern of the factor, as of `selected_inverse`. `place` (N,)
+    int: where in this pattern each entry is. `entries` (N,): of the matrix, those on the diagonal and
+    below. `slopes` (N,): overwritten: entries of the inverse, twice those off the diagonal, each being
+    two of the matrix.
     """
     m, n = rows.shape[0], indptr.shape[0] - 1
     values, lower, pivots, inverse = np.zeros(m), np.empty(m), np.empty(n), np.empty(m)
@@ -83,3 +74,36 @@ def log_determinant_and_slopes(indptr, rows, place, entries, slopes):
     for k in range(n):
         slopes[k] *= 0.5
     return log_det
+
+
+@jit
+def selected_inverse(indptr, rows, lower, pivots, inverse):
+    """Compute the entries of (L D L')^-1 in the pattern of L, last column first.
+
+    `indptr` (n + 1,) int: column j of L has the entries ``indptr[j] : indptr[j + 1]``, the diagonal
+    first. `rows` (m,) int: ascending within a column. If column j has entries in rows i < k, column i
+    has one in row k. `lower` (m,): entries of L, ones on the diagonal. `pivots` (n,): diagonal of D.
+    `inverse` (m,): overwritten.
+    """
+    n = pivots.shape[0]
+    total = np.zeros(n)
+    factor = np.zeros(n)  # column j of L, zero outside its pattern, where all other sums are not needed
+    for j in range(n - 1, -1, -1):
+        first, last = indptr[j] + 1, indptr[j + 1]
+        for p in range(first, last):
+            factor[rows[p]] = lower[p]
+            total[rows[p]] = 0.0
+        for p in range(first, last):
+            k = rows[p]
+            total[k] += lower[p] * inverse[indptr[k]]
+            for q in range(indptr[k] + 1, indptr[k + 1]):
+                i = rows[q]
+                if factor[i] != 0.0:
+                    total[i] += lower[p] * inverse[q]
+                    total[k] += factor[i] * inverse[q]
+        here = 1.0 / pivots[j]
+        for p in range(first, last):
+            inverse[p] = -total[rows[p]]
+            here -= lower[p] * inverse[p]
+            factor[rows[p]] = 0.0
+        inverse[first - 1] = here

@@ -9,7 +9,7 @@ so that a node joins community c of the others with weight n_c + gamma, and foun
 gamma V(t + 1) / V(t) (Geng, Bhattacharya & Pati, 2019, Algorithm 1). An edge is present with a probability
 that depends on whether its ends are in one community; probabilities with Beta priors are integrated out.
 
-- `sweep`: the label of one node after the other given all others.
+- `sweep_communities`: the label of one node after the other given all others.
 - `merge_or_split`: two communities are proposed to be one, or one to be two (Jain & Neal, 2004).
 
 `labels` (d,) are -1 at nodes without one; `sizes` (d + 1,) are those of the communities, `counts` (C, 2) of
@@ -107,7 +107,6 @@ def mixture_labels(gamma, rate, labels, rng):
 
 @jit
 def log_beta(x, y):
-    """Logarithm of the Beta function."""
     return lgamma(x) + lgamma(y) - lgamma(x + y)
 
 
@@ -133,7 +132,7 @@ def count_edges(labels, network, counts):
 
 
 @jit
-def log_posterior(labels, network, counts):
+def log_posterior_of_labels(labels, network, counts):
     """Log probability, up to a constant, of `labels` (d,) without gaps; their `counts` are made anew."""
     total = count_edges(labels, network, counts)
     t = 0
@@ -161,7 +160,7 @@ def count_node(i, labels, sign, network, counts):
 
 
 @jit
-def weigh(i, candidates, t, labels, sizes, network, counts, score):
+def weigh_communities(i, candidates, t, labels, sizes, network, counts, score):
     """Log weights, into `score` (n,), of the communities that node i, which is in none, may join.
 
     `candidates` (n,) are labels up to t, which is a new one; `counts` are those without node i.
@@ -196,7 +195,7 @@ def weigh(i, candidates, t, labels, sizes, network, counts, score):
 
 
 @jit
-def sweep(labels, network, rng):
+def sweep_communities(labels, network, rng):
     """Draw the community of one node after the other given those of all others, in place.
 
     `labels` (d,) have no gaps, before and after. Return the number of nodes that changed their community.
@@ -224,7 +223,7 @@ def sweep(labels, network, rng):
                 if labels[j] == t:
                     labels[j] = old
             stays = t
-        weigh(i, candidates[: t + 1], t, labels, sizes, network, counts, score)
+        weigh_communities(i, candidates[: t + 1], t, labels, sizes, network, counts, score)
         new, highest = 0, -np.inf
         for k in range(t + 1):  # Gumbel noise: the largest sum is a draw in proportion to exp(score)
             noisy = score[k] - np.log(rng.standard_exponential())
@@ -245,7 +244,7 @@ def choose_side(i, pair, labels, sizes, network, counts, forced, rng):
     The choice is `forced`, a label, or if that is -1, drawn.
     """
     score = np.empty(2)
-    weigh(i, pair, labels.shape[0], labels, sizes, network, counts, score)
+    weigh_communities(i, pair, labels.shape[0], labels, sizes, network, counts, score)
     p = 1.0 / (1.0 + np.exp(score[0] - score[1]))  # of the second
     second = rng.random() < p if forced < 0 else forced == pair[1]
     labels[i] = pair[1] if second else pair[0]
@@ -273,7 +272,7 @@ def merge_or_split(labels, n_scans, network, rng):
     splits = old[i] == old[j]
     pair = np.array([old[i], t if splits else old[j]])
     counts = np.zeros((network.a.shape[0], 2), np.int64)
-    log_old = log_posterior(old, network, counts)
+    log_old = log_posterior_of_labels(old, network, counts)
     sizes = np.zeros(d + 1, np.int64)
     others = np.empty(d, np.int64)
     n = 0
@@ -304,7 +303,7 @@ def merge_or_split(labels, n_scans, network, rng):
         for h in range(d):
             labels[h] = pair[0] if old[h] == pair[1] else old[h]
         order_of_appearance(labels)
-    log_new = log_posterior(labels, network, counts)
+    log_new = log_posterior_of_labels(labels, network, counts)
     log_ratio = log_new - log_old + (-log_q if splits else log_q)
     if metropolis(log_ratio, rng)[0]:
         return True

@@ -13,16 +13,9 @@ from pymc_mrf.kernels._jit import jit, lean
 class Groups(NamedTuple):
     """A partition of r items, and a value of each group; changed in place.
 
-    Attributes
-    ----------
-    labels : (r,) int64 array
-    values : (r + room,) array
-        Those of the groups come first, then room for work.
-    sizes : (r,) int64 array
-    n_groups : (1,) int64 array
-        Number of groups.
-    weights : (r + room,) array
-        Room for the weights of the labels that an item may get.
+    `labels` (r,) int64. `values` (r + room,): those of the groups come first, then room for work.
+    `sizes` (r,) int64. `n_groups` (1,) int64: number of groups. `weights` (r + room,): room for the
+    weights of the labels that an item may get.
     """
 
     labels: np.ndarray

@@ -30,15 +30,10 @@ LEAST_SCALE, LEAST_WIDTH = 1e-3, 0.05  # of proposals and of pseudo-counts, in u
 class Proposal(NamedTuple):
     """Proposal of a value: (logit(p) - lam) / c with p ~ Beta(a, b); beyond a support's end an exponential.
 
-    Attributes
-    ----------
-    a, b, c, lam : float
-        a is 0 where the data say nothing: then all proposals are from the base.
-    log_scale : float
-        log c - log B(a, b), or log |rate|.
-    end, rate : float
-        Where the likelihood's mode lies outside the support of the base, its nearer end, and the rate of the
-        exponential distribution that starts there, negative if it goes down; else the rate is 0.
+    `a`, `b`, `c` and `lam`: a is 0 where the data say nothing: then all proposals are from the base.
+    `log_scale`: log c - log B(a, b), or log |rate|. `end` and `rate`: where the likelihood's mode lies
+    outside the support of the base, its nearer end, and the rate of the exponential distribution that
+    starts there, negative if it goes down; else the rate is 0.
     """
 
     a: float
@@ -60,7 +55,6 @@ def shape(terms):
 
 @shape.register(Terms)
 def two_level_shape(terms):
-    """Return them in closed form for one term."""
     if terms.size[0] > 1:
         a, b, lam = beta_of_many(terms)
         return a, b, 1.0, lam
@@ -195,7 +189,7 @@ def log_gamma_variate(shape, rng):
 
 
 @lean
-def log_proposal(x, proposal, base):
+def log_proposal_density(x, proposal, base):
     """Log density of `draw_value` at `x`."""
     if proposal.a == 0.0:
         return log_envelope(base, x)
@@ -222,4 +216,4 @@ def log_weight(x, terms, proposal, base):
     prior = series_value(base.series, x)
     if prior == -np.inf:
         return prior
-    return prior + log_likelihood(terms, x) - log_proposal(x, proposal, base)
+    return prior + log_likelihood(terms, x) - log_proposal_density(x, proposal, base)

@@ -25,20 +25,10 @@ from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, log_from_one
 class Terms(NamedTuple):
     """l(x) = S x - sum_t n_t log(1 + exp(x + lam_t)), f being 0 or 1, and how well the terms are known.
 
-    Attributes
-    ----------
-    size : (1,) int64 array
-        Number of terms.
-    total : (1,) array
-        S.
-    n, lam : (T,) arrays
-        The first ``size[0]`` entries are in use.
-    more : (T,) array
-        Further observations that the noise of an estimated lam calls for, 0 where it is exact
-        (`pymc_mrf.kernels.views.noise`).
-    n_tilts : (1,) int64 array
-    tilts : (fields, 4) array
-        What a Monte Carlo likelihood subtracts beside, as of `add_tilt`; the first ``n_tilts[0]`` are in use.
+    `size` (1,) int64: number of terms. `total` (1,): S. `n` and `lam` (T,): the first ``size[0]``
+    entries are in use. `more` (T,): further observations that the noise of an estimated lam calls for, 0
+    where it is exact (`pymc_mrf.kernels.views.noise`). `n_tilts` (1,) int64. `tilts` (fields, 4): what a
+    Monte Carlo likelihood subtracts beside, as of `add_tilt`; the first ``n_tilts[0]`` are in use.
     """
 
     size: np.ndarray
@@ -53,14 +43,9 @@ class Terms(NamedTuple):
 class LevelTerms(NamedTuple):
     """l(x) = S x - sum_t n_t log sum_l exp(lam_lt + f_lt x), f having any values.
 
-    Attributes
-    ----------
-    size, total, n, more, n_tilts, tilts
-        As of `Terms`.
-    f, lam : (L, T) arrays
-        Levels that a term does not have, or that are impossible, have lam -inf.
-    top, center, z, first, second, p : (T,) arrays
-        What `sum_levels` finds of each term, and room for work.
+    `size`, `total`, `n`, `more`, `n_tilts` and `tilts`: as of `Terms`. `f` and `lam` (L, T): levels that
+    a term does not have, or that are impossible, have lam -inf. `top`, `center`, `z`, `first`, `second`
+    and `p` (T,): what `sum_levels` finds of each term, and room for work.
     """
 
     size: np.ndarray
@@ -84,7 +69,6 @@ def _no_tilts(size):
 
 
 def allocate_terms(size):
-    """`Terms` with room for `size` of them."""
     return Terms(np.zeros(1, dtype=np.int64), np.zeros(1), *np.zeros((3, size)), *_no_tilts(size))
 
 
@@ -145,7 +129,6 @@ def add_levels(terms, n, log_mass, f, x, more):
 
 @add_levels.register(Terms)
 def add_two_levels(terms, n, log_mass, f, x, more):
-    """Levels 0 and 1."""
     add_term(terms, n, log_mass[1] - log_mass[0] - x, more)
 
 
@@ -214,14 +197,12 @@ def binomial_moments(n, lam, size, x):
 
 @log_likelihood.register(Terms)
 def two_level_likelihood(terms, x):
-    """Take one logarithm for each term."""
     value = terms.total[0] * x - sum_of_softplus(terms.n, terms.lam, terms.size[0], x)
     return value - tilt_at(terms, x)[0]
 
 
 @slope_and_information.register(Terms)
 def two_level_derivatives(terms, x):
-    """Take binomial moments."""
     mean, information = binomial_moments(terms.n, terms.lam, terms.size[0], x)
     _, slope, curvature = tilt_at(terms, x)
     return terms.total[0] - mean - slope, max(information + curvature, 0.1 * information)
@@ -229,7 +210,6 @@ def two_level_derivatives(terms, x):
 
 @expected.register(Terms)
 def two_level_mean(terms, t, x):
-    """Probability that f is 1."""
     return sigmoid(x + terms.lam[t])
 
 
@@ -286,7 +266,6 @@ def level_moments(terms):
 
 @log_likelihood.register(LevelTerms)
 def level_likelihood(terms, x):
-    """Sum the exponentials of each term."""
     sum_levels(terms, x)
     value = terms.total[0] * x - sum_of_norms(terms.n, terms.top, terms.z, terms.size[0])
     return value - tilt_at(terms, x)[0]
@@ -294,7 +273,6 @@ def level_likelihood(terms, x):
 
 @slope_and_information.register(LevelTerms)
 def level_derivatives(terms, x):
-    """Sum the moments of all observations."""
     sum_levels(terms, x)
     mean, information = level_moments(terms)
     _, slope, curvature = tilt_at(terms, x)

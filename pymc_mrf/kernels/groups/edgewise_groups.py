@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import add_levels
-from pymc_mrf.kernels.groups.group_labels import describe, follow
+from pymc_mrf.kernels.groups.group_labels import describe, move_entry
 from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
@@ -62,7 +62,7 @@ def log_masses(log_table, level, out):
 
 
 @by_type
-def add_edge(edges: Any, view: EdgewiseView, e: int, x: float, terms: Any) -> None:
+def add_edge_terms(edges: Any, view: EdgewiseView, e: int, x: float, terms: Any) -> None:
     """Look at edge e of `edges`, whose entry is x, and add its terms; the sum S is for the caller to add."""
 
 
@@ -74,7 +74,7 @@ def move_edge(edges: Any, view: EdgewiseView, e: int, x: float, value: float) ->
     """
 
 
-@add_edge.register(TreeEdges)
+@add_edge_terms.register(TreeEdges)
 def add_edge_of_tree(edges, view, e, x, terms):
     """Identity (A1), from the pair's table without the edge."""
     questions.look_at(edges, e, x / view.scale)
@@ -82,7 +82,7 @@ def add_edge_of_tree(edges, view, e, x, terms):
     add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
-@add_edge.register(ParticleEdges)
+@add_edge_terms.register(ParticleEdges)
 def add_estimated_edge(edges, view, e, x, terms):
     """Add the same by an estimated table, with the further observations that its noise calls for."""
     more = estimate_pair(edges, e, x / view.scale)
@@ -92,7 +92,6 @@ def add_estimated_edge(edges, view, e, x, terms):
 
 @move_edge.register(object)
 def move_known_edge(edges, view, e, x, value):
-    """Follow the move as that of a single edge."""
     questions.follow(edges, e, x / view.scale, value / view.scale)
     return False
 
@@ -108,10 +107,10 @@ def describe_edgewise(view, e, x, terms):
     edge = view.edge_of[e]
     if edge >= 0:
         terms.total[0] += view.s[edge]
-        add_edge(view.edges, view, edge, x, terms)
+        add_edge_terms(view.edges, view, edge, x, terms)
 
 
-@follow.register(EdgewiseView)
+@move_entry.register(EdgewiseView)
 def follow_edgewise(view, e, x, value):
     edge = view.edge_of[e]
     if edge < 0:

@@ -2,12 +2,14 @@
 
 Neal (2000), Algorithm 8; Liu & Page (2013), eq. (4). A label is redrawn among the values of the groups
 and a few auxiliary values, the value of an edge that is a group of its own being one of them. Auxiliary
-values come from a distribution q shaped like the edge's likelihood, with weight alpha h L / q, h being the
-base density and L the likelihood: so no integral over the base is needed, for any base.
+values come from a distribution q shaped like the edge's likelihood, with weight alpha h L / q, h being
+the base density and L the likelihood: so no integral over the base is needed, for any base.
 
-Engines are views: namedtuples of arrays that tell, by `describe` and `follow`, how the likelihood of
-one edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
+Engines are views: namedtuples of arrays that tell, by `describe` and `move_entry`, how the likelihood of one
+edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +37,7 @@ def describe(view, e, x, terms):
 
 
 @by_type
-def follow(view, e, x, value):
+def move_entry(view, e, x, value):
     """Move entry e from x to another value; whether the view has to be renewed before it is asked again."""
 
 
@@ -43,17 +45,9 @@ def follow(view, e, x, value):
 def log_weights(own, groups, log_alpha, terms, base, rng, out):
     """Log weights of all labels of an edge that belongs to no group; auxiliary values after the groups'.
 
-    Parameters
-    ----------
-    own : float
-        Value that takes the place of the first auxiliary one, if it is not NaN.
-    groups : Groups
-        With room for N_AUXILIARY values.
-    log_alpha : float
-    terms : Terms or LevelTerms
-    base : BaseDensity
-    rng : numpy.random.Generator
-    out : (r + N_AUXILIARY,) array
+    `own`: value that takes the place of the first auxiliary one, if it is not NaN. `groups`: with room
+    for N_AUXILIARY values. `terms` (Terms or LevelTerms), `base` (BaseDensity) and `out` (r +
+    N_AUXILIARY,).
     """
     proposal = fit_proposal(terms, base)
     values, n_groups = groups.values, groups.n_groups[0]
@@ -66,7 +60,7 @@ def log_weights(own, groups, log_alpha, terms, base, rng, out):
 
 
 @part
-def draw_index(log_weights, n, rng):
+def draw_by_log_weights(log_weights, n, rng):
     """Draw one of n indices with probability proportional to exp(log_weights), which are overwritten.
 
     `log_weights` (r + N_AUXILIARY,) are those of `log_weights`.
@@ -126,23 +120,10 @@ def sharpen(terms, groups, log_alpha, base, weights):
 def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
     """Redraw the labels of the entries in `order` in turn, until the views have to be renewed.
 
-    Parameters
-    ----------
-    groups : Groups
-        With room for N_AUXILIARY values; changed in place.
-    log_alpha : float
-    base : BaseDensity
-        The base measure over natural parameters.
-    views : (fields,) tuple of views of one type
-        One for each field that the parameters feed.
-    order : (k,) int64 array
-    terms : Terms or LevelTerms
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_visited, n_new : int
-        Entries visited, and those that opened a group.
+    `groups`: with room for N_AUXILIARY values; changed in place. `base`: the base measure over natural
+    parameters. `views` (fields,) tuple of views of one type: one for each field that the parameters
+    feed. `order` (k,) int64 and `terms` (Terms or LevelTerms). Returns `n_visited, n_new`: entries
+    visited, and those that opened a group.
     """
     labels, values, sizes, weights = groups.labels, groups.values, groups.sizes, groups.weights
     n_new = 0
@@ -157,14 +138,14 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
         sharpen(terms, groups, log_alpha, base, weights)
         log_weights(own, groups, log_alpha, terms, base, rng, weights)
         n_groups = groups.n_groups[0]
-        k = draw_index(weights, n_groups + N_AUXILIARY, rng)
+        k = draw_by_log_weights(weights, n_groups + N_AUXILIARY, rng)
         value = values[k]
         n_new += k >= n_groups and value != old
         add_label(e, min(k, n_groups), value, groups)
         if value != old:
             stale = False
             for j in range(len(views)):
-                stale |= follow(views[j], e, old, value)
+                stale |= move_entry(views[j], e, old, value)
             if stale:
                 return place + 1, n_new
     return order.shape[0], n_new
@@ -174,17 +155,8 @@ def sweep_labels(groups, log_alpha, base, views, order, terms, rng):
 def move_values(values, s, n, lam, base, terms, n_proposals, rng):
     """Independence moves of values whose likelihoods do not depend on each other, in place.
 
-    Parameters
-    ----------
-    values : (K,) array
-    s, n, lam : (K,) arrays
-        Their likelihoods, as in `edge_terms`.
-    base : BaseDensity
-        Their prior.
-    terms : Terms
-    n_proposals : int
-        Of every value.
-    rng : numpy.random.Generator
+    `values` (K,). `s`, `n` and `lam` (K,): their likelihoods, as in `edge_terms`. `base`: their prior.
+    `terms` (Terms). `n_proposals`: of every value.
     """
     for k in range(values.shape[0]):
         clear(terms)
@@ -207,3 +179,23 @@ def sum_groups(rows, groups, out):
         row, total = rows[e], out[groups[e]]
         for c in range(row.shape[0]):
             total[c] += row[c]
+
+
+class FixedView(NamedTuple):
+    """Edges whose likelihoods do not depend on each other: s, n and lam as in `edge_terms`, each (r,)."""
+
+    s: np.ndarray
+    n: np.ndarray
+    lam: np.ndarray
+
+
+@describe.register(FixedView)
+def describe_fixed(view, e, x, terms):
+    if view.n[e] > 0.0:
+        terms.total[0] += view.s[e]
+        add_term(terms, view.n[e], view.lam[e], 0.0)
+
+
+@move_entry.register(FixedView)
+def follow_fixed(view, e, x, value):
+    return False

@@ -83,7 +83,7 @@ def count_levels(z, edges, level, out):
 
 
 @jit
-def fill_shares(view, edges, out):
+def fill_level_shares(view, edges, out):
     """Probabilities of the levels of the `edges` (k,) of an `EdgewiseView`, into `out` (k, L)."""
     for k in range(edges.shape[0]):
         w = view.edges.w[edges[k]]

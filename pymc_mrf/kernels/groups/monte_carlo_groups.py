@@ -10,7 +10,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, add_term, add_tilt
-from pymc_mrf.kernels.groups.edgewise_groups import add_edge, log_masses, move_edge
+from pymc_mrf.kernels.groups.edgewise_groups import add_edge_terms, log_masses, move_edge
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import rows_of
 from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, tabulate_pair
@@ -66,7 +66,7 @@ def add_many_sampled_levels(terms, edges, view, e, x):
     add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
-@add_edge.register(MonteCarloEdges)
+@add_edge_terms.register(MonteCarloEdges)
 def add_sampled_edge(edges, view, e, x, terms):
     """Describe the levels without the edge, and the cumulants as a tilt."""
     sample, n, scale, curvature = edges.sample, rows_of(edges, e), view.scale, 0.0

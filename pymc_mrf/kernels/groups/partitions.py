@@ -6,7 +6,6 @@ A partition is a row of group labels 0..K-1 without gaps. Logarithms are natural
   over the cells of the contingency table, whose terms are all non-negative.
 - Lower bound of its posterior expectation: Wade & Ghahramani (2018, sec. 2.2), by Jensen's inequality.
 - Greedy reassignment of single items: the sweetening phase of SALSO, Dahl, Johnson & Müller (2022).
-- Uniform draws of a partition into exactly K groups, through Stirling numbers of the second kind.
 """
 
 import numpy as np
@@ -135,13 +134,8 @@ def reassign_greedily(grouping, labels, members, start, rng):
     g(m) = (m + 1) log(m + 1) - m log m, an item that joins a group of m others, m_t of which are with
     it in row t, adds g(m) - 2 mean_t g(m_t) to r times the mean VI.
 
-    Parameters
-    ----------
-    grouping : (r,) int32 array
-    labels, members : (n, r) int32 arrays
-    start : (n, K + 1) int32 array
-        From `members_by_group`.
-    rng : numpy.random.Generator
+    `grouping` (r,) int32 and `labels` and `members` (n, r) int32. `start` (n, K + 1) int32: from
+    `members_by_group`.
     """
     n, r = labels.shape
     m = np.arange(1.0, r + 1.0)
@@ -184,42 +178,3 @@ def reassign_greedily(grouping, labels, members, start, rng):
             if best != old:
                 grouping[i] = best
                 moved = True
-
-
-@jit
-def alone_probabilities(r, K):
-    """P(item n is a group of its own) among the partitions of n items into k groups, (r + 1, K + 1).
-
-    S(n - 1, k - 1) / S(n, k) with S the Stirling numbers of the second kind.
-    """
-    alone = np.zeros((r + 1, K + 1))
-    log_s = np.full(K + 1, -np.inf)  # log S(n, .)
-    log_s[0] = 0.0
-    for n in range(1, r + 1):
-        for k in range(min(n, K), 0, -1):
-            top = max(log_s[k - 1], log_s[k] + np.log(k))
-            if top == -np.inf:
-                continue
-            new = top + np.log(np.exp(log_s[k - 1] - top) + np.exp(log_s[k] + np.log(k) - top))
-            alone[n, k] = np.exp(log_s[k - 1] - new)
-            log_s[k] = new
-        log_s[0] = -np.inf
-    return alone
-
-
-@jit
-def random_groupings(n_groups, alone, out, rng):
-    """Draw a uniform partition into exactly ``n_groups[t]`` groups for each row of `out` (n, r).
-
-    `n_groups` is (n,); `alone` (r + 1, K + 1) from `alone_probabilities`. Items are taken from the last to
-    the first: each is alone, or joins one of the k groups of the items before it, all equally likely.
-    """
-    n, r = out.shape
-    for t in range(n):
-        k = n_groups[t]
-        for i in range(r - 1, -1, -1):
-            if rng.random() < alone[i + 1, k]:
-                k -= 1
-                out[t, i] = k
-            else:
-                out[t, i] = int(rng.random() * k)

@@ -12,7 +12,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
-from pymc_mrf.kernels.groups.edgewise_groups import add_edge, move_edge
+from pymc_mrf.kernels.groups.edgewise_groups import add_edge_terms, move_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, add_multiple, dot_three, exp_negative, log_from_one
 from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
 from pymc_mrf.kernels.views.pseudo_rows import (
@@ -142,7 +142,7 @@ def describe_end_of_levels(terms, edges, view, i, source, x):
     terms.size[0] = t
 
 
-@add_edge.register(PseudoEdges)
+@add_edge_terms.register(PseudoEdges)
 def add_edge_of_rows(edges, view, e, x, terms):
     """Describe all rows, as seen from either target."""
     for end in range(n_targets(edges, e)):
@@ -160,14 +160,9 @@ def move_edge_in_rows(edges, view, e, x, value):
 def add_group_information(edges, arrivals, groups, out):
     """Add minus the Hessian of the log-likelihood by the weights of groups to `out` (G, G).
 
-    Parameters
-    ----------
-    edges : PseudoEdges
-        Whose local fields are up to date.
-    arrivals : (d + 1,), (n,), (n,) int64 arrays
-        Sources of node i, and edges from them: entries arrivals[0][i] to arrivals[0][i + 1] of the others.
-    groups : (edges,) int64 array
-    out : (G, G) array
+    `edges`: whose local fields are up to date. `arrivals` (d + 1,), (n,), (n,) int64: sources of node i,
+    and edges from them: entries arrivals[0][i] to arrivals[0][i + 1] of the others. `groups` (edges,)
+    int64 and `out` (G, G).
     """
     rows, (first, source, edge), (d, M, K) = edges.rows, arrivals, edges.field.features.shape
     n_most, n_rows = min(out.shape[0], np.max(np.diff(first))), min(rows.n.shape[1], ROWS)

@@ -61,18 +61,9 @@ def sum_by_tree(z, tree, tables, work):
 def clamped_log_partitions(z, tree, links, tables, work, out):
     """Write A(x_O) of every row of `z` into `out`.
 
-    Parameters
-    ----------
-    z : (n, d) int8 array
-        State indices, -1 where a variable is in any state.
-    tree : TreeArrays
-        Whose last d factors are the variables alone, as those of every `JunctionTree` are.
-    links : FactorLinks
-        Of the same factors.
-    tables : (T,) array
-        Log tables of all factors one after the other.
-    work : Workspace
-    out : (n,) array
+    `z` (n, d) int8: state indices, -1 where a variable is in any state. `tree`: whose last d factors are
+    the variables alone, as those of every `JunctionTree` are. `links`: of the same factors. `tables`
+    (T,): log tables of all factors one after the other. `out` (n,).
     """
     states = np.empty(z.shape[1], dtype=np.int64)
     listed = LINKS_PER_CELL * work.conditional.shape[0] / links.variable.shape[0]

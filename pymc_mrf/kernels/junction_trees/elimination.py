@@ -69,7 +69,6 @@ def _contains(pool, start, length, u):
 
 @either
 def _joined(pool, start, length, a, b):
-    """Whether a and b are neighbours."""
     if length[a] > length[b]:
         a, b = b, a
     return _contains(pool, start[a], length[a], b)
@@ -101,25 +100,14 @@ def _insert(pool, start, length, a, b):
 def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
     """Eliminate the variables one by one, the cheapest first, until exact inference is out of the question.
 
-    Parameters
-    ----------
-    indptr, neighbors : (d + 1,) and (2 r,) int32 arrays
-    cards : (d,) float64 array
-        Numbers of states.
-    weight : (d,) int64 array
-        Their logarithms in small units: integers, so that sums do not depend on their order.
-    rule : int
-        `MIN_FILL`: the fewest pairs of neighbours to join, then the smallest clique. `MIN_DEGREE`: the
-        smallest clique.
-    limit : float
-        Table cells. Elimination stops as soon as those of the maximal cliques are sure to exceed it.
-    order : (d,) int64 array
-        Filled with the variables in the order of their elimination, as far as it goes.
+    `indptr` and `neighbors` (d + 1,) and (2 r,) int32. `cards` (d,) float64: numbers of states. `weight`
+    (d,) int64: their logarithms in small units: integers, so that sums do not depend on their order.
+    `rule`: `MIN_FILL`: the fewest pairs of neighbours to join, then the smallest clique. `MIN_DEGREE`:
+    the smallest clique. `limit`: table cells. Elimination stops as soon as those of the maximal cliques
+    are sure to exceed it. `order` (d,) int64: filled with the variables in the order of their
+    elimination, as far as it goes.
 
-    Returns
-    -------
-    int
-        Number of variables eliminated: d, unless the limit was exceeded.
+    Returns int: number of variables eliminated: d, unless the limit was exceeded.
     """
     d = len(cards)
     # lists of neighbours, sorted, in one pool; those eliminated stay in them until they are half a list
@@ -252,24 +240,11 @@ def greedy_elimination(indptr, neighbors, cards, weight, rule, limit, order):
 def clique_contents(indptr, neighbors, order, kind, n_kinds):
     """Count the variables of each kind in the cliques of an order, without forming the cliques.
 
-    Parameters
-    ----------
-    indptr, neighbors : (d + 1,) and (2 r,) int32 arrays
-    order : (d,) int64 array
-        Elimination order.
-    kind : (d,) int64 array
-        In 0..n_kinds - 1, one for each number of states.
-    n_kinds : int
+    `indptr` and `neighbors` (d + 1,) and (2 r,) int32. `order` (d,) int64: elimination order. `kind`
+    (d,) int64: in 0..n_kinds - 1, one for each number of states. Returns `count` (d, n_kinds) int64: one
+    row for the clique of each variable, in the order of elimination; `is_contained` (d,) bool: whether
+    another clique contains it.
 
-    Returns
-    -------
-    count : (d, n_kinds) int64 array
-        One row for the clique of each variable, in the order of elimination.
-    is_contained : (d,) bool array
-        Whether another clique contains it.
-
-    Notes
-    -----
     The algorithm of Gilbert, Ng & Peyton (1994) for the column counts of a sparse Cholesky factor, which
     takes time nearly proportional to the edges; below, a variable is named by its place in the order.
     Variable i is in the cliques of the variables j on a subtree of the elimination tree, with root i

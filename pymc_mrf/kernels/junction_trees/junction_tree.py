@@ -7,7 +7,7 @@ means a probability that really is negligible. The derivatives are in `junction_
 
 Messages are products and sums of potentials, scaled to a maximum of one. They are right to rounding
 unless one is so small that terms of it may have been lost; `collect` then begins anew in logs
-(`junction_tree_logs`), so that no parameter is too extreme.
+(`collect_in_logs`), so that no parameter is too extreme.
 
 `tree` is a `TreeArrays` namedtuple (its attributes are described there), `tables` (T,) the log
 tables of all factors one after the other, and `work` a `Workspace`, which a caller allocates once.
@@ -18,14 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import finite, jit, lean, part
-from pymc_mrf.kernels.junction_trees import junction_tree_logs as logs
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     ADD,
     MULTIPLY,
     SET,
     SUM,
     ZERO,
+    add_factors,
     add_rows,
+    collect_in_logs,
     meet,
     meet_factors,
     multiply_rows,
@@ -71,7 +72,7 @@ class Workspace(NamedTuple):
     counter: np.ndarray
 
 
-def allocate(tree):
+def allocate_workspace(tree):
     """Workspace for one junction tree: 16 bytes per table cell and a little more."""
     columns, places = tree.cliques["n_columns"], tree.meetings.places
     return Workspace(
@@ -166,7 +167,7 @@ def collect_messages(tree, tables, work):
     """`collect` as a part of other kernels, which would compile it once more beside themselves."""
     log_partition = collect_products(tree, tables, work)
     if np.isnan(log_partition):
-        log_partition = logs.collect(tree, tables, work)
+        log_partition = collect_in_logs(tree, tables, work)
     return log_partition
 
 
@@ -307,7 +308,7 @@ def set_row(tree, j, row, z):
 
 
 @jit
-def draw(tree, work, x, rng):
+def draw_rows(tree, work, x, rng):
     """Fill the rows of `x` (n, d) int8 with independent exact draws, after `collect`."""
     for c in range(x.shape[0]):
         z = x[c]
@@ -332,7 +333,7 @@ def draw(tree, work, x, rng):
 @lean
 def mode(tree, tables, work, z):
     """Most probable states into `z` (d,) int8; the largest log potential. Ties: lowest states."""
-    logs.add_factors(tree, tables, work.conditional, work.counter)
+    add_factors(tree, tables, work.conditional, work.counter)
     value, message, table = 0.0, work.message, work.conditional
     for j in range(tree.cliques.shape[0]):
         clique = tree.cliques[j]

@@ -6,8 +6,13 @@ two themselves and gives that statistic's covariance with every indicator of the
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.junction_trees.junction_tree import sum_factors
-from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors
-from pymc_mrf.kernels.junction_trees.junction_tree_loops import ADD, SUM, send_up, sum_parent
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
+    ADD,
+    SUM,
+    add_factors,
+    send_up,
+    sum_parent,
+)
 
 
 @jit
@@ -16,16 +21,9 @@ def covariance_product(tree, work, statistic, tangent, out):
 
     Needs the workspace as `log_partition_and_marginals` leaves it.
 
-    Parameters
-    ----------
-    tree : TreeArrays
-    work : Workspace
-    statistic : (T,) array
-        The statistic as a sum of tables, one for each factor; laid out as the log tables.
-    tangent : (n_cells,) array
-        Overwritten.
-    out : (T,) array
-        Entry k becomes Cov(statistic, 1[the cell k of its factor is realised]).
+    `statistic` (T,): the statistic as a sum of tables, one for each factor; laid out as the log tables.
+    `tangent` (n_cells,): overwritten. `out` (T,): entry k becomes Cov(statistic, 1[the cell k of its
+    factor is realised]).
     """
     add_factors(tree, statistic, tangent, work.counter)
     n_cliques = tree.cliques.shape[0]

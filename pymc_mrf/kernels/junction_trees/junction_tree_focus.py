@@ -18,13 +18,13 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.junction_trees.junction_tree import set_potential, smallest_positive
-from pymc_mrf.kernels.junction_trees.junction_tree_logs import add_factors
 from pymc_mrf.kernels.junction_trees.junction_tree_loops import (
     ADD,
     LOG_SUM,
     MULTIPLY,
     SUM,
     ZERO,
+    add_factors,
     add_rows,
     meet_clique,
     multiply_rows,
@@ -283,7 +283,6 @@ def focus_on(tree, state, goal, anew):
 
 @part
 def restart_in_logs(tree, state, goal):
-    """Begin anew in logs, with clique `goal` in focus."""
     state.in_logs[0] = True
     focus_on(tree, state, goal, ANEW)
 

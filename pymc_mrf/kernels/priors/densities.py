@@ -32,13 +32,7 @@ _LOG_HALF = np.log(0.5)
 class Density(NamedTuple):
     """Density in closed form of one parameter.
 
-    Attributes
-    ----------
-    kind : int
-        FLAT, NORMAL, STUDENT (Cauchy: nu = 1) or LAPLACE.
-    location, scale, nu : float
-    constant : float
-        Largest log density.
+    `kind`: FLAT, NORMAL, STUDENT (Cauchy: nu = 1) or LAPLACE. `constant`: largest log density.
     """
 
     kind: int
@@ -51,18 +45,9 @@ class Density(NamedTuple):
 class Tabulated(NamedTuple):
     """Any density of one parameter.
 
-    Attributes
-    ----------
-    location, scale : float
-        Median, and a rough width.
-    constant : float
-        Upper bound of the log density and of all `heights`.
-    series : Series
-        Log density.
-    cells : (c + 1,) array
-        Ends of the cells of `slab_cells`.
-    heights : (c,) array
-        Log density in each cell, on average.
+    `location` and `scale`: median, and a rough width. `constant`: upper bound of the log density and of
+    all `heights`. `series`: log density. `cells` (c + 1,): ends of the cells of `slab_cells`. `heights`
+    (c,): log density in each cell, on average.
     """
 
     location: float
@@ -86,11 +71,7 @@ class Densities(NamedTuple):
 class Fit(NamedTuple):
     """Proposal of a value.
 
-    Attributes
-    ----------
-    mode, precision : float
-    g, h, log_mass : float
-        Parabola and log mass of `slab_cells.fit_cells`, under a tabulated density.
+    `g`, `h` and `log_mass`: parabola and log mass of `slab_cells.fit_cells`, under a tabulated density.
     """
 
     mode: float
@@ -112,10 +93,7 @@ class Combined(NamedTuple):
     Sum f at place i is sum_g inverse[f, g] x_gi of the parameters x, those of one field after those of
     another; it has density f k + i.
 
-    Attributes
-    ----------
-    densities : Densities of F k parameters, or Alike
-    inverse : (F, F) array
+    `inverse` (F, F).
     """
 
     densities: Densities | Alike
@@ -125,12 +103,7 @@ class Combined(NamedTuple):
 class Joined(NamedTuple):
     """Densities of some parameters, and of those that come after them.
 
-    Attributes
-    ----------
-    first : Densities or Alike
-    second : Densities or Alike
-    n_first : int
-        Number of the former; single densities are asked of them only.
+    `n_first`: number of the former; single densities are asked of them only.
     """
 
     first: Densities | Alike
@@ -197,7 +170,6 @@ def log_fit(f, fit, x):
 
 @log_density.register(Density)
 def closed_log_density(f, x):
-    """Log density at x."""
     z = (x - f.location) / f.scale
     if f.kind == NORMAL:
         return f.constant - 0.5 * z * z
@@ -208,7 +180,6 @@ def closed_log_density(f, x):
 
 @log_density.register(Tabulated)
 def tabulated_log_density(f, x):
-    """Log density at x."""
     return series_value(f.series, x)
 
 
@@ -242,7 +213,6 @@ def tabulated_slope_and_precision(f, x):
 
 @expanded_fit.register(Density)
 def closed_expanded_fit(f, x, value, g, h, reach):
-    """Take one Newton step."""
     slope, precision = slope_and_precision(f, x)
     precision += h
     shift = (g + slope) / precision
@@ -253,7 +223,6 @@ def closed_expanded_fit(f, x, value, g, h, reach):
 
 @expanded_fit.register(Tabulated)
 def tabulated_expanded_fit(f, x, value, g, h, reach):
-    """Integrate by cells."""
     fit, log_mass = quadratic_fit(f, g + h * x, h)
     return fit, value - (g + 0.5 * h * x) * x + log_mass
 
@@ -296,7 +265,6 @@ def tabulated_propose_fit(f, fit, rng):
 
 @log_fit.register(Density)
 def closed_log_fit(f, fit, x):
-    """Mixture of both."""
     value = log_proposal(x, fit.mode, fit.precision)
     if f.kind == STUDENT:
         share = tail_share(f, fit)

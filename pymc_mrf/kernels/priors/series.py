@@ -21,14 +21,8 @@ _RECIPROCALS = 1.0 / np.arange(1, N_NODES + 1)  # 1 / k at k - 1: divisions are 
 class Series(NamedTuple):
     """A function given by Legendre series on panels.
 
-    Attributes
-    ----------
-    lower, upper : (p,) arrays
-        Ends of the panels, in increasing order.
-    coefficients : (p, N_NODES) array
-        Of P_k(t), t in [-1, 1] on each panel.
-    ceiling : (p,) array
-        Upper bound of the function on each panel.
+    `lower` and `upper` (p,): ends of the panels, in increasing order. `coefficients` (p, N_NODES): of
+    P_k(t), t in [-1, 1] on each panel. `ceiling` (p,): upper bound of the function on each panel.
     """
 
     lower: np.ndarray
@@ -40,18 +34,10 @@ class Series(NamedTuple):
 class BaseDensity(NamedTuple):
     """A log density, and cells under whose piecewise constant envelope it can be drawn from.
 
-    Attributes
-    ----------
-    series : Series
-        The log density.
-    lower, upper : (c,) arrays
-        Ends of the cells, in increasing order.
-    log_height : (c,) array
-        Log of the normalised envelope on each cell.
-    cumulative : (c,) array
-        Mass of the envelope up to the end of each cell; the last is 1.
-    log_excess : float
-        Log of the envelope's mass relative to that of the density: what normalising took off.
+    `series`: the log density. `lower` and `upper` (c,): ends of the cells, in increasing order.
+    `log_height` (c,): log of the normalised envelope on each cell. `cumulative` (c,): mass of the
+    envelope up to the end of each cell; the last is 1. `log_excess`: log of the envelope's mass relative
+    to that of the density: what normalising took off.
     """
 
     series: Series
@@ -118,14 +104,12 @@ def add_log_densities(series, x, slope):
 
 @lean
 def draw_envelope(base, rng):
-    """Draw from the envelope of a `BaseDensity`."""
     c = min(np.searchsorted(base.cumulative, rng.random(), side="right"), base.lower.shape[0] - 1)
     return base.lower[c] + (base.upper[c] - base.lower[c]) * rng.random()
 
 
 @lean
 def log_envelope(base, x):
-    """Log density of `draw_envelope` at `x`."""
     c = np.searchsorted(base.lower, x, side="right") - 1
     return base.log_height[c] if c >= 0 and x <= base.upper[c] else -np.inf
 

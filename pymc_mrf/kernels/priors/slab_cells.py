@@ -59,13 +59,7 @@ def cell_moments(a, b, g, h):
 def fit_cells(edges, log_heights, g, h):
     """Log integral of the slab times exp(g x - h x^2 / 2); mean and variance of the value.
 
-    Parameters
-    ----------
-    edges : (c + 1,) array
-        Ends of the cells, ascending.
-    log_heights : (c,) array
-        Log density of the slab in each.
-    g, h : float
+    `edges` (c + 1,): ends of the cells, ascending. `log_heights` (c,): log density of the slab in each.
     """
     h = max(h, LEAST_H)
     top, mass, first, second = -np.inf, 0.0, 0.0, 0.0

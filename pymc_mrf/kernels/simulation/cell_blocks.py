@@ -20,17 +20,10 @@ MOST_STATES = 64
 class CellBlocks(NamedTuple):
     """Blocks of cells, each in one row; blocks of one chain are visited there and back.
 
-    Attributes
-    ----------
-    nodes : (N,) int64 array
-        Node of each cell.
-    block_ptr : (B + 1,) int64 array
-        Cells of block b are ``nodes[block_ptr[b] : block_ptr[b + 1]]``.
-    chain_ptr : (C + 1,) int64 array
-        Blocks of chain k are ``chain_ptr[k]`` to ``chain_ptr[k + 1] - 1``; chains are independent of each
-        other.
-    rows : (C,) int64 array
-        Row of each chain.
+    `nodes` (N,) int64: node of each cell. `block_ptr` (B + 1,) int64: cells of block b are
+    ``nodes[block_ptr[b] : block_ptr[b + 1]]``. `chain_ptr` (C + 1,) int64: blocks of chain k are
+    ``chain_ptr[k]`` to ``chain_ptr[k + 1] - 1``; chains are independent of each other. `rows` (C,)
+    int64: row of each chain.
     """
 
     nodes: np.ndarray
@@ -92,19 +85,10 @@ def block_scores(joint, own, z, block, edge_tables, node_tables, place, graph):
 def cell_block_sweeps(x, blocks, edge_tables, node_tables, graph, n_sweeps, rng):
     """Move `x` by `n_sweeps` reversible sweeps, in place; chains of one block are drawn once.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one row of each is of positive probability given its other cells.
-    blocks : CellBlocks
-        Of at most `MOST_STATES` joint states each.
-    edge_tables : (1 or m, r, K, K) array
-        Finite log tables, shared by all rows or one per row.
-    node_tables : (1 or m, d, K) array
-        Log tables; -inf marks impossible states.
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
+    `x` (m, d) int8: state indices; one row of each is of positive probability given its other cells.
+    `blocks`: of at most `MOST_STATES` joint states each. `edge_tables` (1 or m, r, K, K): finite log
+    tables, shared by all rows or one per row. `node_tables` (1 or m, d, K): log tables; -inf marks
+    impossible states.
     """
     n_states = node_tables.shape[2]
     most = np.diff(blocks.block_ptr).max()

@@ -122,17 +122,9 @@ def store_block(z, x):
 def gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` chromatic sweeps of a binary field, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array in {0, 1}
-        One chain per row; the last block is filled up with chains that nobody sees.
-    weight : (r,) array, finite
-    bias : (d,) array, finite
-        The field as a {0, 1} Boltzmann machine: `gibbs.binary_form`.
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
-        Seeds the lanes; its only use.
+    `x` (m, d) int8 in {0, 1}: one chain per row; the last block is filled up with chains that nobody
+    sees. `weight` (r,), finite. `bias` (d,), finite: the field as a {0, 1} Boltzmann machine:
+    `gibbs.binary_form`. `rng`: seeds the lanes; its only use.
     """
     n_chains, n_nodes = x.shape
     w = weight[graph.edge_ids].astype(np.float32)  # (2 r,)

@@ -54,15 +54,7 @@ def conditional_scores(scores, z, i, edge_tables, node_tables, graph):
 def gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` sweeps of the field with these log tables, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one chain per row.
-    edge_tables : (r, K, K) array
-    node_tables : (d, K) array
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
+    `x` (m, d) int8: state indices; one chain per row. `edge_tables` (r, K, K) and `node_tables` (d, K).
     """
     scores = np.empty(node_tables.shape[1])
     for c in range(x.shape[0]):

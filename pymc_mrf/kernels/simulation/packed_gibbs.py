@@ -68,20 +68,13 @@ class PackedPlan(NamedTuple):
 
 
 class PackedTables(NamedTuple):
-    """Working arrays that depend on the parameters: see `allocate` and `fill_tables`.
+    """Working arrays that depend on the parameters: see `allocate_tables` and `fill_tables`.
 
-    Attributes
-    ----------
-    scores : (2, n) array
-        Log potentials of the states 0 and 1 of each node, given each neighbour configuration.
-    thresholds : (n,) uint64 array
-    planes : (n_tables * N_PLANES,) uint64 array
-    functions : (16 * N_WORDS,) uint64 array
-        The 16 functions of the first two neighbours.
-    last : (N_WORDS,) uint64 array
-        Chains of the last block that exist; a comparison goes on until all of these are decided.
-    chunks : (c,) uint64 array
-        Values for 16 configurations each, before the fifth and further neighbours choose.
+    `scores` (2, n): log potentials of the states 0 and 1 of each node, given each neighbour
+    configuration. `thresholds` (n,) uint64 and `planes` (n_tables * N_PLANES,) uint64. `functions` (16 *
+    N_WORDS,) uint64: the 16 functions of the first two neighbours. `last` (N_WORDS,) uint64: chains of
+    the last block that exist; a comparison goes on until all of these are decided. `chunks` (c,) uint64:
+    values for 16 configurations each, before the fifth and further neighbours choose.
     """
 
     scores: np.ndarray
@@ -110,7 +103,7 @@ def plan(graph) -> PackedPlan:
     )
 
 
-def allocate(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
+def allocate_tables(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
     """Arrays for `fill_tables` and `packed_sweeps`; by default the last block of chains is full."""
     in_last = (n_chains - 1) % BLOCK + 1
     last = [min(max(in_last - 64 * w, 0), 64) for w in range(N_WORDS)]
@@ -126,7 +119,7 @@ def allocate(plan: PackedPlan, n_chains: int = BLOCK) -> PackedTables:
 
 
 @jit
-def fill_scores(scores, edge_tables, node_tables, graph, start):
+def fill_configuration_scores(scores, edge_tables, node_tables, graph, start):
     """Log potentials of both states of all nodes for all neighbour configurations.
 
     Into `scores` (2, n), from `edge_tables` (r, 2, 2) and `node_tables` (d, 2); `start` (d + 1,) as in the
@@ -189,7 +182,7 @@ def fill_thresholds(T, score0, score1):
 @jit
 def fill_tables(tables, edge_tables, node_tables, graph, plan):
     """Tabulate the conditionals of a field with log tables `edge_tables` (r, 2, 2), `node_tables` (d, 2)."""
-    fill_scores(tables.scores, edge_tables, node_tables, graph, plan.start)
+    fill_configuration_scores(tables.scores, edge_tables, node_tables, graph, plan.start)
     T = tables.thresholds
     fill_thresholds(T, tables.scores[0], tables.scores[1])
     shifts0, shifts1 = load(_PLANE_SHIFTS, 0), load(_PLANE_SHIFTS, N_WORDS)
@@ -278,16 +271,9 @@ def look_up_many(tables, place, v2, v3, flat, near, W, w):
 def packed_sweeps(z, plan, tables, n_sweeps, state):
     """Move all chains by `n_sweeps` sweeps, in place.
 
-    Parameters
-    ----------
-    z : (d, W) uint64 array
-        State of node i in chain 64 w + b is bit b of ``z[i, w]``; W is a multiple of N_WORDS.
-    plan : PackedPlan
-    tables : PackedTables
-        Filled by `fill_tables`.
-    n_sweeps : int
-    state : (STATE_SIZE,) uint64 array
-        Generators seeded by `random_lanes.seed_lanes`, moved on.
+    `z` (d, W) uint64: state of node i in chain 64 w + b is bit b of ``z[i, w]``; W is a multiple of
+    N_WORDS. `plan` (PackedPlan). `tables`: filled by `fill_tables`. `state` (STATE_SIZE,) uint64:
+    generators seeded by `random_lanes.seed_lanes`, moved on.
     """
     W = z.shape[1]
     flat = z.reshape(-1)

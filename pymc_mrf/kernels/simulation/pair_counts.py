@@ -1,7 +1,7 @@
 """Counts of state pairs along the edges, over rows of data or many chains: what a pairwise field depends on.
 
-The edges are `edges` (r, 2). On bit-packed chains (`packed_states`) a pair is counted by one population count
-per 64 chains.
+The edges are `edges` (r, 2). On bit-packed chains (`packed_states`) a pair is counted by one population
+count per 64 chains.
 """
 
 from typing import NamedTuple
@@ -21,13 +21,8 @@ _BYTES = np.uint64(0x0101010101010101)
 class Links(NamedTuple):
     """Edges by node: those of node i are at ``ptr[i]`` to ``ptr[i + 1]`` of the others.
 
-    Attributes
-    ----------
-    ptr : (d + 1,) int32 or int64 array
-    end, edge : (2 r,) int32 or int64 array
-        Other end, and number of the edge.
-    first : (2 r,) bool array
-        Whether the node comes first in the edge.
+    `ptr` (d + 1,) int32 or int64. `end` and `edge` (2 r,) int32 or int64: other end, and number of the
+    edge. `first` (2 r,) bool: whether the node comes first in the edge.
     """
 
     ptr: np.ndarray
@@ -81,21 +76,15 @@ def pair_counts(x, edges, counts):
 
 
 @jit
-def count_states(x, edges, nodes, pairs):
+def count_states_of_chains(x, edges, nodes, pairs):
     """Add the states of chains after some sweeps to counts of each chain.
 
     State 0 is not counted: it has the sweeps that are left. Several sweeps are counted at once, at most 255,
     because it is the counts that take time to read and to write.
 
-    Parameters
-    ----------
-    x : (s, d, m) int8 array
-        States after each of s sweeps, one chain to a column.
-    edges : (r, 2) integer array
-    nodes : (d, K - 1, m) int32 array
-        Sweeps after which a node is in each of the states 1..K-1.
-    pairs : (r, K - 1, K - 1, m) int32 array
-        Sweeps after which the ends of an edge are in two of them.
+    `x` (s, d, m) int8: states after each of s sweeps, one chain to a column. `edges` (r, 2) integer.
+    `nodes` (d, K - 1, m) int32: sweeps after which a node is in each of the states 1..K-1. `pairs` (r, K
+    - 1, K - 1, m) int32: sweeps after which the ends of an edge are in two of them.
     """
     counted = np.empty(x.shape[2], dtype=np.uint8)  # bytes: 64 chains to an instruction
     for i in range(x.shape[1]):
@@ -122,7 +111,7 @@ def count_states(x, edges, nodes, pairs):
 
 
 @part
-def fill_moments(counts, n_sweeps, mean, squares):
+def fill_chain_moments(counts, n_sweeps, mean, squares):
     """Mean and sum of squared deviations, `mean` and `squares` (q,), of shares `counts` (q, m) / n_sweeps."""
     m = counts.shape[1]
     for a in range(counts.shape[0]):
@@ -136,18 +125,11 @@ def fill_moments(counts, n_sweeps, mean, squares):
 
 @jit
 def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
-    """Moments over chains of the shares of sweeps in all states, from counts as `count_states` makes them.
+    """Moments over chains of the shares of sweeps in all states, from counts of `count_states_of_chains`.
 
-    Parameters
-    ----------
-    nodes : (d, K - 1, m) int32 array
-    pairs : (r, K - 1, K - 1, m) int32 array
-    edges : (r, 2) integer array
-    n_sweeps : int
-        That were counted.
-    node_moments : (2, d, K) array
-        Mean, and sum of squared deviations, on return.
-    pair_moments : (2, r, K, K) array
+    `nodes` (d, K - 1, m) int32, `pairs` (r, K - 1, K - 1, m) int32 and `edges` (r, 2) integer.
+    `n_sweeps`: that were counted. `node_moments` (2, d, K): mean, and sum of squared deviations, on
+    return. `pair_moments` (2, r, K, K).
     """
     K, m = nodes.shape[1] + 1, nodes.shape[2]
     every = np.empty((K, K, m), dtype=np.int32)
@@ -156,7 +138,7 @@ def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
         every[0, 1:] = nodes[i]
         for a in range(1, K):
             every[0, 0] -= nodes[i, a - 1]
-        fill_moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
+        fill_chain_moments(every[0], n_sweeps, node_moments[0, i], node_moments[1, i])
     for e in range(edges.shape[0]):
         u, v = nodes[edges[e, 0]], nodes[edges[e, 1]]
         every[0, 0] = n_sweeps
@@ -171,7 +153,7 @@ def count_moments(nodes, pairs, edges, n_sweeps, node_moments, pair_moments):
         for b in range(1, K):
             every[0, 0] -= every[0, b]
         for a in range(K):
-            fill_moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
+            fill_chain_moments(every[a], n_sweeps, pair_moments[0, e, a], pair_moments[1, e, a])
 
 
 @jit
@@ -211,3 +193,15 @@ def change_counts(x, new, start, links, nodes, pairs):
                     pairs[e, other, old] -= 1
                     pairs[e, other, now] += 1
             x[c, k] = now
+
+
+@jit
+def tied_statistics(x, labels, edges, edge_statistic, out):
+    """Sum f over the edges of each group, for every row of `x` (m, d), into `out` (m, G).
+
+    `edges` (r, 2) have `labels` (r,); f is `edge_statistic` (K, K).
+    """
+    out[:] = 0.0
+    for c in range(x.shape[0]):
+        for e in range(edges.shape[0]):
+            out[c, labels[e]] += edge_statistic[x[c, edges[e, 0]], x[c, edges[e, 1]]]

@@ -31,7 +31,7 @@ def local_field(x, rows, i, eta, scores, arrows):
 
 
 @jit
-def fill_scores(log_p, table, scores, field):
+def fill_node_scores(log_p, table, scores, field):
     """Write log potentials of a node in this local field into `log_p` (K,), by `table` and `scores` (K,)."""
     for a in range(log_p.shape[0]):
         log_p[a] = table[a] + scores[a] * field
@@ -51,7 +51,7 @@ def draw_rows(x, windows, eta, tables, scores, arrows, n_sweeps, rng):
         for _ in range(n_sweeps):
             for i in range(d):
                 field = local_field(x, windows[k], i, own, scores, arrows)
-                fill_scores(log_p, table[i], scores[i], field)
+                fill_node_scores(log_p, table[i], scores[i], field)
                 x[t, i] = draw_state(log_p, rng)
 
 
@@ -75,25 +75,10 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
     Given the rest of its row and the rows before, the cell's own conditional is exact; later rows are seen
     node by node, each given the others of its row.
 
-    Parameters
-    ----------
-    x : (T, d) int8 array
-        States, changed in place.
-    cells : (N, 2) int64 array
-        Rows and nodes.
-    has_past : (T,) bool array
-        Rows whose states have a probability.
-    later : (T, 1 + L) int64 array
-    eta : (T or 1, r) array
-    tables : (T or 1, d, K) array
-    possible : (d, K) bool array
-        States that nodes have.
-    scores : (d, K) array
-    arrows : ArrowArrays
-    local : (T, d) array
-        Local fields at `x`, kept up to date.
-    rng : numpy.random.Generator
-
+    `x` (T, d) int8: states, changed in place. `cells` (N, 2) int64: rows and nodes. `has_past` (T,)
+    bool: rows whose states have a probability. `later` (T, 1 + L) int64, `eta` (T or 1, r) and `tables`
+    (T or 1, d, K). `possible` (d, K) bool: states that nodes have. `scores` (d, K) and `arrows`
+    (ArrowArrays). `local` (T, d): local fields at `x`, kept up to date.
     """
     K = scores.shape[1]
     log_p, of_target = np.empty(K), np.empty(K)
@@ -115,7 +100,7 @@ def sweep_cells(x, cells, has_past, later, eta, tables, possible, scores, arrows
             for a in range(K):
                 if possible[i, a]:
                     field = local[row, j] + weight * (scores[i, a] - scores[i, old])
-                    fill_scores(of_target, table, scores[j], field)
+                    fill_node_scores(of_target, table, scores[j], field)
                     log_p[a] += scores[j, state] * field - log_sum(of_target)
         new = draw_state(log_p, rng)
         if new == old:

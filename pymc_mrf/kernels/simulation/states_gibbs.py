@@ -211,14 +211,8 @@ def draw_scores(z_i, scores, top, bits):
 class StatesTables(NamedTuple):
     """What draws need of a field: see `tabulate`.
 
-    Attributes
-    ----------
-    places : (d + 1,) int64 array
-        Where the tables of each node start.
-    sizes : (d,) int64 array
-        Neighbours per group.
-    thresholds : (K - 1, n) uint32 array
-    potentials : (K, n) float32 array
+    `places` (d + 1,) int64: where the tables of each node start. `sizes` (d,) int64: neighbours per
+    group. `thresholds` (K - 1, n) uint32 and `potentials` (K, n) float32.
     """
 
     places: np.ndarray

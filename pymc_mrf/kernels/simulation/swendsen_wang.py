@@ -59,23 +59,11 @@ def join_clusters(x, edges, coupling, closed, parent, rng):
 def swendsen_wang(x, edges, coupling, closed, evidence, parent, scores, rng):
     """Move `x` by one sweep, in place.
 
-    Parameters
-    ----------
-    x : (d,) int8 array
-        State indices 0..K-1, possible under the evidence.
-    edges : (r, 2) integer array
-        Node indices of each edge.
-    coupling : (r,) array
-        Not negative if there are more than two states.
-    closed : (r,) array
-        exp(-abs(coupling)), the probability that an edge which may open stays closed, in [0, 1].
-    evidence : (d, K) array
-        Log weights of the states of each node; -inf marks impossible ones.
-    parent : (d,) int64 array
-        Scratch; on return the smallest node index of each node's cluster.
-    scores : (d, K) array
-        Scratch.
-    rng : numpy.random.Generator
+    `x` (d,) int8: state indices 0..K-1, possible under the evidence. `edges` (r, 2) integer: node
+    indices of each edge. `coupling` (r,): not negative if there are more than two states. `closed` (r,):
+    exp(-abs(coupling)), the probability that an edge which may open stays closed, in [0, 1]. `evidence`
+    (d, K): log weights of the states of each node; -inf marks impossible ones. `parent` (d,) int64:
+    scratch; on return the smallest node index of each node's cluster. `scores` (d, K): scratch.
     """
     join_clusters(x, edges, coupling, closed, parent, rng)
     for i in range(x.shape[0]):
@@ -133,14 +121,8 @@ def read_attraction(edge_tables, edges, coupling, alone):
     Tables of two states are agreement and what they say of either node alone; their signs must be balanced.
     Those of more states must ask for agreement only, none of them for its opposite.
 
-    Parameters
-    ----------
-    edge_tables : (r, K, K) array
-    edges : (r, 2) integer array
-    coupling : (r,) array
-        Result.
-    alone : (d, K) array
-        Result: log weights of the states of each node.
+    `edge_tables` (r, K, K) and `edges` (r, 2) integer. `coupling` (r,): result. `alone` (d, K): result:
+    log weights of the states of each node.
     """
     n_states, repels = edge_tables.shape[1], False
     alone[:] = 0.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.log_scores import largest, log_sum
+from pymc_mrf.kernels.log_scores import largest_score, log_sum
 
 TINY = 1e-250
 """Sums of probabilities below this are computed again from logarithms."""
@@ -24,12 +24,8 @@ TINY = 1e-250
 class Factors(NamedTuple):
     """Tables of all factors.
 
-    Attributes
-    ----------
-    tables, psi : (T,) arrays
-        Log tables one after the other; potentials with largest entry one.
-    level : (F,) array
-        Logs of the scales of the potentials.
+    `tables` and `psi` (T,): log tables one after the other; potentials with largest entry one. `level`
+    (F,): logs of the scales of the potentials.
     """
 
     tables: np.ndarray
@@ -40,12 +36,9 @@ class Factors(NamedTuple):
 class Messages(NamedTuple):
     """What is known of one chain's present block.
 
-    Attributes
-    ----------
-    nu, pi : (d, largest cardinality) arrays
-        Log P(x_i = a | descendants and outside) up to constants; marginals given the outside.
-    joint, weights : (cells,) arrays
-        Of the clique that is looked at: products of its children's messages; weights of their joint states.
+    `nu` and `pi` (d, largest cardinality): log P(x_i = a | descendants and outside) up to constants;
+    marginals given the outside. `joint` and `weights` (cells,): of the clique that is looked at:
+    products of its children's messages; weights of their joint states.
     """
 
     nu: np.ndarray
@@ -59,7 +52,7 @@ def scale_factors(table_ptr, factors):
     """Fill `psi` and `level` of `Factors` from the tables, which begin at `table_ptr` (F + 1,)."""
     tables, psi, level = factors
     for f in range(level.shape[0]):
-        top = largest(tables[table_ptr[f] : table_ptr[f + 1]])
+        top = largest_score(tables[table_ptr[f] : table_ptr[f + 1]])
         level[f] = top if top > -np.inf else 0.0
         for cell in range(table_ptr[f], table_ptr[f + 1]):
             psi[cell] = np.exp(tables[cell] - level[f])
@@ -83,7 +76,7 @@ def child_products(messages, forest, q):
     for k in range(forest.child_ptr[q], forest.child_ptr[q + 1]):
         j = forest.children[k]
         n_states = forest.cards[j]
-        top = largest(nu[j, :n_states])
+        top = largest_score(nu[j, :n_states])
         if top > -np.inf:
             scale += top
         for cell in range(n - 1, -1, -1):
@@ -118,7 +111,7 @@ def clique_weights(messages, scale, factors, forest, q, cell):
             j = forest.children[c]
             weights[k] += nu[j, rest % forest.cards[j]]
             rest //= forest.cards[j]
-    top = largest(weights[:n])
+    top = largest_score(weights[:n])
     if top == -np.inf:
         for k in range(n):
             weights[k] = 0.0
@@ -174,7 +167,7 @@ def draw_block(messages, z, factors, forest, b, rng):
     for k in range(forest.root_ptr[b], forest.root_ptr[b + 1]):
         i = forest.roots[k]
         n = forest.cards[i]
-        top = largest(nu[i, :n])
+        top = largest_score(nu[i, :n])
         total = 0.0
         for a in range(n):
             weights[a] = np.exp(nu[i, a] - top)
@@ -243,20 +236,11 @@ def add_marginals(messages, z, factors, forest, b, variable_sum, factor_sum):
 def factor_tree_sweeps(x, tables, forest, n_sweeps, turns, rng, variable_sum, factor_sum):
     """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one chain per row, each of positive probability.
-    tables : (T,) array
-    forest : FactorForestArrays
-    n_sweeps : int
-    turns : bool
-        Whether every second sweep takes the blocks from the last to the first, so that two are reversible.
-    rng : numpy.random.Generator
-    variable_sum : (m, d, largest cardinality) array
-    factor_sum : (m, T) array
-        Per chain, the conditional marginals (eq. 4.14) are added here; nothing is if their first
-        axis is empty.
+    `x` (m, d) int8: state indices; one chain per row, each of positive probability. `tables` (T,) and
+    `forest` (FactorForestArrays). `turns`: whether every second sweep takes the blocks from the last to
+    the first, so that two are reversible. `variable_sum` (m, d, largest cardinality). `factor_sum` (m,
+    T): per chain, the conditional marginals (eq. 4.14) are added here; nothing is if their first axis is
+    empty.
     """
     n_most = 0
     for i in range(forest.cards.shape[0]):

@@ -15,9 +15,9 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.log_scores import log_sum
+from pymc_mrf.kernels.trees.tree_messages import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_potentials import representation, table_of, tree_potentials
 from pymc_mrf.kernels.trees.tree_sampling import chain_messages, draw_block, filter_block
-from pymc_mrf.kernels.trees.tree_sampling_log import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_sampling_tile import TileScaled, seeded_uniforms, tile_scaled
 
 
@@ -53,16 +53,17 @@ def sweeps_with_marginals(x, potentials, forest, n_sweeps, rng, node_sum, edge_s
         logs = chain_messages(potentials, p)
         marginals = TreeMarginals(np.empty(logs.nu.shape), node_sum, edge_sum)
         for c in range(m):
-            sweep(x[c], logs, marginals, forest, n_sweeps, c, rng)
+            sweep_with_marginals(x[c], logs, marginals, forest, n_sweeps, c, rng)
         return
     tile = tile_scaled(edges, nodes, p, m, seeded_uniforms(rng, m))
     z = x.T.astype(np.uint8, order="C")
-    sweep(z, tile, TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum), forest, n_sweeps, 0, rng)
+    marginals = TreeMarginals(np.empty(tile.nu.shape), node_sum, edge_sum)
+    sweep_with_marginals(z, tile, marginals, forest, n_sweeps, 0, rng)
     x[:] = z.T
 
 
 @jit
-def sweep(z, messages, marginals, forest, n_sweeps, row, rng):
+def sweep_with_marginals(z, messages, marginals, forest, n_sweeps, row, rng):
     """Do as `tree_sampling.sweep`, and add the marginals of each block."""
     for _ in range(n_sweeps):
         for b in forest.visits:
@@ -126,7 +127,6 @@ def add_marginals_of_tile(messages, marginals, z, forest, b, row):
 
 @add_marginals.register(ChainLogs)
 def add_marginals_of_chain(messages, marginals, z, forest, b, row):
-    """Add those of one chain."""
     nu, scores, (pi, node_sum, edge_sum) = messages.nu, messages.scores, marginals
     n_states = nu.shape[1]
     for p in range(forest.block_ptr[b + 1] - 1, forest.block_ptr[b] - 1, -1):

@@ -59,12 +59,8 @@ def table_of(link, n_tables):
 def survey(edge_tables, edges, load):
     """Add the ranges (largest less smallest entry) of the tables around each node to `load` (d,).
 
-    Returns
-    -------
-    equal : bool
-        Whether all edges have the same table.
-    agree : bool
-        Whether the entries of each table depend on the agreement of the two states only.
+    Returns `equal`: whether all edges have the same table; `agree`: whether the entries of each table
+    depend on the agreement of the two states only.
     """
     agree, width, n_states = True, 0.0, edge_tables.shape[1]
     cells, n_unequal = edge_tables.reshape(-1), 0
@@ -102,15 +98,8 @@ def representation(edge_tables, node_tables, edges, n_chains):
 def tree_potentials(edge_tables, node_tables, edges, n_chains, form=None):
     """`Potentials` for `n_chains` chains moved together, in the representation chosen, or in `form`.
 
-    Parameters
-    ----------
-    edge_tables : (r, K, K) array
-        Log tables, the first index being the state of the first end.
-    node_tables : (1, d, K) or (m, d, K) array
-        Shared by all chains, or one table per chain.
-    edges : (r, 2) array
-    n_chains : int
-    form : str, optional
+    `edge_tables` (r, K, K): log tables, the first index being the state of the first end. `node_tables`
+    (1, d, K) or (m, d, K): shared by all chains, or one table per chain. `edges` (r, 2).
     """
     equal, chosen = _equal_and_form(edge_tables, node_tables, edges, n_chains)
     form = form or chosen

@@ -1,15 +1,15 @@
 """Tree-blocked Gibbs sampling of pairwise fields: Rivasseau (2005, figures 4.2 and 4.11).
 
-A sweep visits the blocks of a tree partition. The values outside a block are absorbed into the
-local potentials of its nodes (eq. 4.11), messages go from the leaves to the roots (*filtering*), and
-the whole forest is drawn from the roots to the leaves (*backward sampling*). Each block is drawn from
-its exact conditional distribution, so that the field is left invariant. The Rao-Blackwellised
-estimates of eq. 4.14 are in `tree_marginals`.
+A sweep visits the blocks of a tree partition. The values outside a block are absorbed into the local
+potentials of its nodes (eq. 4.11), messages go from the leaves to the roots (*filtering*), and the whole
+forest is drawn from the roots to the leaves (*backward sampling*). Each block is drawn from its exact
+conditional distribution, so that the field is left invariant. The Rao-Blackwellised estimates of eq.
+4.14 are in `tree_marginals`.
 
-Messages are of one of the representations of `tree_potentials`, and answer the questions of `tree_messages`:
-few chains are moved one by one (`tree_sampling_chain`, `tree_sampling_log`), others in tiles
-(`tree_sampling_tile`). `forest` is a ForestArrays namedtuple; nodes in no block keep their values. What is
-computed from the tables alone is a `Potentials`, which serves any number of calls.
+Messages are of one of the representations of `tree_potentials`, and answer the questions of
+`tree_messages`: few chains are moved one by one, others in tiles (`tree_sampling_tile`). `forest` is a
+ForestArrays namedtuple; nodes in no block keep their values. What is computed from the tables alone is a
+`Potentials`, which serves any number of calls.
 
 The chains are `x` (m, d); kernels move one of them, `z` (d,), or a tile, `z` (d, T).
 """
@@ -19,10 +19,17 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.trees.tree_messages import absorb, begin, draw, send
+from pymc_mrf.kernels.trees.tree_messages import (
+    ChainAgreement,
+    ChainLogs,
+    ChainOdds,
+    ChainScaled,
+    absorb,
+    begin,
+    draw,
+    send,
+)
 from pymc_mrf.kernels.trees.tree_potentials import FEW, Potentials, tree_potentials
-from pymc_mrf.kernels.trees.tree_sampling_chain import ChainAgreement, ChainOdds, ChainScaled
-from pymc_mrf.kernels.trees.tree_sampling_log import ChainLogs
 from pymc_mrf.kernels.trees.tree_sampling_tile import TILE, seeded_uniforms, tile_odds, tile_scaled
 
 CHAINS = {"odds": ChainOdds, "agreement": ChainAgreement, "scaled": ChainScaled}
@@ -32,17 +39,9 @@ TILES = {"odds": tile_odds, "scaled": tile_scaled}
 def tree_sweeps(x, edge_tables, node_tables, forest, graph, n_sweeps, rng):
     """Move every row of `x` by `n_sweeps` sweeps over the blocks of `forest`, in place.
 
-    Parameters
-    ----------
-    x : (m, d) int8 array
-        State indices; one chain per row, each of positive probability.
-    edge_tables : (r, K, K) array
-    node_tables : (1, d, K) or (m, d, K) array
-        Shared by all chains, or one table per chain.
-    forest : ForestArrays
-    graph : GraphArrays
-    n_sweeps : int
-    rng : numpy.random.Generator
+    `x` (m, d) int8: state indices; one chain per row, each of positive probability. `edge_tables` (r, K,
+    K). `node_tables` (1, d, K) or (m, d, K): shared by all chains, or one table per chain. `forest`
+    (ForestArrays).
     """
     potentials = tree_potentials(edge_tables, node_tables, graph.edges, len(x))
     sweep_potentials(x, potentials, forest, n_sweeps, rng)
@@ -100,7 +99,6 @@ def draw_block(messages, z, forest, b, rng):
 
 @jit
 def sweep(z, messages, forest, n_sweeps, row, rng):
-    """Move `z` by `n_sweeps` sweeps."""
     for _ in range(n_sweeps):
         for b in forest.visits:
             filter_block(messages, z, forest, b, row)

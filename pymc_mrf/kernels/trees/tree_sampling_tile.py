@@ -88,7 +88,6 @@ def take_uniform(uniforms, n):
 
 @begin.register(TileOdds)
 def begin_tile_with_odds(messages, p, i, row):
-    """Take the odds without neighbours."""
     odds, base = messages.odds, messages.base
     shared = base.shape[1] == 1
     for c in range(odds.shape[1]):
@@ -97,7 +96,6 @@ def begin_tile_with_odds(messages, p, i, row):
 
 @absorb.register(TileOdds)
 def absorb_in_odds_of_tile(messages, p, link, z, j):
-    """Multiply the odds by the ratio where the neighbour is in state 1."""
     odds, w = messages.odds, messages.ratio[table_of(link, messages.ratio.shape[0])]
     for c in range(odds.shape[1]):
         odds[p, c] *= w if z[j, c] else 1.0
@@ -105,7 +103,6 @@ def absorb_in_odds_of_tile(messages, p, link, z, j):
 
 @send.register(TileOdds)
 def send_odds_of_tile(messages, p, parent, link):
-    """Multiply the odds of the parent."""
     odds, w = messages.odds, messages.ratio[table_of(link, messages.ratio.shape[0])]
     for c in range(odds.shape[1]):
         odds[parent, c] *= (1.0 + w * odds[p, c]) / (1.0 + odds[p, c])
@@ -113,7 +110,6 @@ def send_odds_of_tile(messages, p, parent, link):
 
 @draw.register(TileOdds)
 def draw_tile_by_odds(messages, p, link, z, j, i, rng):
-    """Draw by the odds."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     odds, u = messages.odds, messages.uniforms.u
@@ -124,7 +120,6 @@ def draw_tile_by_odds(messages, p, link, z, j, i, rng):
 
 @begin.register(TileScaled)
 def begin_tile_with_weights(messages, p, i, row):
-    """Take the table of the node."""
     nu, phi = messages.nu, messages.phi
     shared = phi.shape[2] == 1
     for a in range(nu.shape[1]):
@@ -134,7 +129,6 @@ def begin_tile_with_weights(messages, p, i, row):
 
 @absorb.register(TileScaled)
 def absorb_in_weights_of_tile(messages, p, link, z, j):
-    """Multiply by the rows of the neighbour's states."""
     nu, table = messages.nu, messages.psi[table_of(link, messages.psi.shape[0]), link & 1]
     for a in range(nu.shape[1]):
         for c in range(nu.shape[2]):
@@ -143,7 +137,6 @@ def absorb_in_weights_of_tile(messages, p, link, z, j):
 
 @send.register(TileScaled)
 def send_weights_of_tile(messages, p, parent, link):
-    """Multiply the weights of the parent by the messages."""
     nu, message, total = messages.nu, messages.message, messages.total
     table = messages.psi[table_of(link, messages.psi.shape[0]), link & 1]
     n_states, T = nu.shape[1], nu.shape[2]
@@ -167,7 +160,6 @@ def send_weights_of_tile(messages, p, parent, link):
 
 @draw.register(TileScaled)
 def draw_tile_by_weights(messages, p, link, z, j, i, rng):
-    """Draw by the weights, which are cumulated."""
     if link >= 0:
         absorb(messages, p, link, z, j)
     nu, cumulated, u = messages.nu, messages.total, messages.uniforms.u

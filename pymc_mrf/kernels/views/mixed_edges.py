@@ -25,9 +25,9 @@ from pymc_mrf.kernels.mixed import (
     Layout,
     Listed,
     Weighted,
-    fill_probabilities,
     fill_product_means,
-    fill_state_probabilities,
+    fill_state_weights,
+    sum_by_states,
 )
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
 from pymc_mrf.kernels.views import block_edges as blocks
@@ -142,7 +142,7 @@ def refresh(view):
     places = view.layout.cards.shape[0] * view.layout.features.shape[1]
     for j in range(view.room.diagonal.shape[0]):
         view.room.diagonal[j] = np.exp(view.b[places + j])
-    log_sum, log_det = fill_probabilities(
+    log_sum, log_det = fill_state_weights(
         view.layout, view.states, view.w, view.b, view.room.diagonal, view.at
     )
     return view.data.n[0] * (0.5 * log_det - log_sum)
@@ -272,7 +272,7 @@ def add_mixed_slopes(view, active, slope):
     if not np.isfinite(value):
         return -np.inf
     for i in range(room.shares.shape[0]):
-        fill_state_probabilities(view.states.states[i], at.p, room.shares[i])
+        sum_by_states(view.states.states[i], at.p, room.shares[i])
     fill_product_means(layout, view.states, at, active, room.tilt, room.products[:k])
     for i in range(k):
         e = active[i]

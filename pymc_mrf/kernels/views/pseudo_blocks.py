@@ -146,5 +146,3 @@ def follow_block_in_rows(whole, view, e, old, new):
         keep(whole, first, whole.proposed)
     else:
         keep(whole, first, whole.without)
-    for i in range(new.shape[0]):
-        whole.now.w[first + i] = new[i]

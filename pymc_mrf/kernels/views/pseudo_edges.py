@@ -17,15 +17,19 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room
+from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_room, node_terms
 from pymc_mrf.kernels.views.pseudo_scores import NoScores, Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
+    Chains,
     Ends,
     NodeTerms,
-    catch_up,
+    add_scores_of_node,
+    allocate_chains,
+    begin_pass,
     fill_all_of_ends,
     fill_ends,
+    fill_field_of_node,
     keep,
     normalisers,
     score,
@@ -68,6 +72,7 @@ class PseudoEdges(NamedTuple):
     tables : (d, K) array
         beta_i(a).
     now : NodeTerms
+    chains : Chains
     without, proposed : Ends
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
@@ -87,6 +92,7 @@ class PseudoEdges(NamedTuple):
     sums: EdgeSums
     tables: np.ndarray
     now: NodeTerms
+    chains: Chains
     without: Ends
     proposed: Ends
     kept: Ends
@@ -111,8 +117,6 @@ def allocate_view(
         return Ends._make([*map(np.zeros, shapes), np.zeros(n or 1, ENDS).view(np.recarray)])
 
     sizes = (d, M, N), (d, M, N), (d, K), (d, K), (d, M, M), d
-    nothing = np.full(r, np.nan), np.full(n_parameters, np.nan)
-    chains = np.zeros(d, dtype=np.int64), np.zeros(2 * r, dtype=np.int64)
     return PseudoEdges(
         field=field,
         data=data,
@@ -124,7 +128,8 @@ def allocate_view(
         rows=rows,
         sums=EdgeSums(np.zeros((r, 2, M, M)), np.zeros(r)),
         tables=np.zeros((d, K)),
-        now=NodeTerms._make([*map(np.zeros, sizes), *nothing, *chains]),
+        now=NodeTerms._make(map(np.zeros, sizes)),
+        chains=allocate_chains(d, r),
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),
@@ -278,30 +283,30 @@ def follow_in_rows(view, e, old, new):
         keep(view, e, view.proposed)
     else:
         keep(view, e, view.without)
-    view.now.w[e] = new
 
 
 @questions.add_slopes.register(PseudoEdges)
 def add_slopes_by_rows(view, active, slope):
     """Log of the product of full conditionals and its slopes, from the local fields.
 
-    But for what the rows alone say, as of expected neighbours.
+    But for what the rows alone say, as of expected neighbours. Terms of one node after the other are found
+    and forgotten, as its rows are at hand for all: those that the view keeps stay as they are.
     """
-    catch_up(view)
-    field, data, now = view.field, view.data, view.now
-    k, value = active.shape[0], 0.0
+    field, data, node = view.field, view.data, view.proposed
+    L, R, p, v, C = node.L[0], node.R[0], node.p[0], node.v[0], node.C[0]
+    k, q, value = active.shape[0], field.basis.shape[0], 0.0
+    begin_pass(view, active)
     for i in range(view.tables.shape[0]):
-        value -= now.A[i]
+        fill_field_of_node(view, i, L)
+        value -= node_terms(view, i, L, R, p, v, C)
+        add_scores_of_node(view, i, R, slope[:k])
+        for a in range(min(i * q, view.n_biases), min(i * q + q, view.n_biases)):
+            mean = 0.0
+            for c in range(field.basis.shape[1]):
+                mean += p[c] * field.basis[a - i * q, c]
+            slope[k + a] += data.t[a] - mean
     for a in range(view.beta.shape[0]):
         value += view.beta[a] * data.t[a]
     for a in range(k):
-        u, v = field.edges[active[a], 0], field.edges[active[a], 1]
-        slope[a] += score(view, active[a], now.R[u], now.R[v])
         value += view.w[active[a]] * view.sums.s[active[a]]
-    q = field.basis.shape[0]
-    for a in range(view.n_biases):
-        mean = 0.0
-        for c in range(field.basis.shape[1]):
-            mean += now.p[a // q, c] * field.basis[a % q, c]
-        slope[k + a] += data.t[a] - mean
     return value

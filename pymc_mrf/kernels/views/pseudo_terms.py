@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy
+from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, next_nonzero
 from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, normaliser, rows_of_node
 from pymc_mrf.kernels.views.pseudo_scores import follow
 from pymc_mrf.kernels.views.questions import fill_node_tables
@@ -50,10 +50,6 @@ class NodeTerms(NamedTuple):
         Sums over rows of the conditional covariances of the features.
     A : (d,) array
         Sums over rows of the log normaliser.
-    w, beta : (r,), (d q,) arrays
-        Weights and centred biases that all this belongs to.
-    first, following : (d,), (2 r,) int64 arrays
-        Scratch: ends of present edges at each node, 2 e + end, after `chain_edges`.
     """
 
     L: np.ndarray
@@ -62,10 +58,34 @@ class NodeTerms(NamedTuple):
     v: np.ndarray
     C: np.ndarray
     A: np.ndarray
-    w: np.ndarray
-    beta: np.ndarray
-    first: np.ndarray
+
+
+class Chains(NamedTuple):
+    """Scratch: the ends of some edges at each node, which follow one another, after `chain_edges`.
+
+    The end of edge ``edge[k]`` has the number 2 k + end.
+
+    Attributes
+    ----------
+    edge : (r,) int64 array
+    following : (2 r,) int64 array
+        Number of the next end at the same node; -1 after the last one.
+    first : (d,) int64 array
+        Of each node.
+    is_listed : (r,) bool array
+        False between two calls.
+    """
+
+    edge: np.ndarray
     following: np.ndarray
+    first: np.ndarray
+    is_listed: np.ndarray
+
+
+def allocate_chains(d: int, r: int) -> Chains:
+    """Room for d nodes and r edges."""
+    places = np.zeros(r, dtype=np.int64), np.zeros(2 * r, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    return Chains(*places, np.zeros(r, dtype=np.bool_))
 
 
 @lean
@@ -91,79 +111,85 @@ def add_to_fields(view, e, x):
     """Add x to edge e in the local fields of its targets alone: the other terms belong to no parameters."""
     for end in range(n_targets(view, e)):
         add_to_field(view, e, end, x, view.now.L[view.field.edges[e, end]])
-    view.now.w[e] = np.nan
 
 
 @lean
-def chain_edges(view):
-    """List the ends of present edges that each node is, in the order of the edges."""
-    now = view.now
-    for i in range(now.first.shape[0]):
-        now.first[i] = -1
-    for e in range(view.w.shape[0] - 1, -1, -1):
-        if view.w[e] != 0.0:
-            for end in range(n_targets(view, e)):
-                i = view.field.edges[e, end]
-                now.following[2 * e + end] = now.first[i]
-                now.first[i] = 2 * e + end
+def chain_edges(view, edges):
+    """List the ends of `edges` (k,), in this order, and of all others that are present, at each node."""
+    chains, n, r = view.chains, edges.shape[0], view.w.shape[0]
+    for a in range(n):
+        chains.edge[a] = edges[a]
+        chains.is_listed[edges[a]] = True
+    e = next_nonzero(view.w, 0)
+    while e < r:
+        if not chains.is_listed[e]:
+            chains.edge[n] = e
+            n += 1
+        e = next_nonzero(view.w, e + 1)
+    for a in range(edges.shape[0]):
+        chains.is_listed[edges[a]] = False
+    for i in range(chains.first.shape[0]):
+        chains.first[i] = -1
+    for k in range(n - 1, -1, -1):
+        for end in range(n_targets(view, chains.edge[k])):
+            i = view.field.edges[chains.edge[k], end]
+            chains.following[2 * k + end] = chains.first[i]
+            chains.first[i] = 2 * k + end
 
 
 @lean
-def fill_field_of_node(view, i):
-    """Recompute the local fields of node i, after `chain_edges`."""
-    L, given, now = view.now.L[i], view.rows.given, view.now
+def fill_field_of_node(view, i, L):
+    """Local fields `L` (M, N) of node i at the view's parameters, after `chain_edges`."""
+    given, chains = view.rows.given, view.chains
     for l in range(L.shape[0]):
         for j in range(L.shape[1]):
             L[l, j] = given[i, l, j] if given.shape[0] > 0 else 0.0
-    place = now.first[i]
+    place = chains.first[i]
     while place >= 0:
-        e, end = place // 2, place % 2
+        e, end = chains.edge[place // 2], place % 2
         add_to_field(view, e, end, view.w[e], L)
-        place = now.following[place]
+        place = chains.following[place]
+
+
+@lean
+def begin_pass(view, edges):
+    """Prepare a pass over all nodes at the view's parameters; `edges` (k,) are chained first."""
+    fill_node_tables(view.field, view.beta, view.tables)
+    chain_edges(view, edges)
 
 
 @lean
 def fill_fields(view):
     """Recompute the local fields of all nodes at the view's parameters alone, as `add_to_fields`."""
-    now = view.now
-    fill_node_tables(view.field, view.beta, view.tables)
-    chain_edges(view)
-    for i in range(now.first.shape[0]):
-        fill_field_of_node(view, i)
-    for e in range(now.w.shape[0]):
-        now.w[e] = np.nan
+    begin_pass(view, view.field.order[:0])
+    for i in range(view.now.A.shape[0]):
+        fill_field_of_node(view, i, view.now.L[i])
 
 
 @lean
 def refresh(view):
     """Recompute the terms of all nodes at the view's parameters."""
     now = view.now
-    fill_node_tables(view.field, view.beta, view.tables)
-    chain_edges(view)
-    copy(view.w, now.w)
-    copy(view.beta, now.beta)
+    begin_pass(view, view.field.order[:0])
     for i in range(now.A.shape[0]):  # both for one node after the other, while its rows are at hand
-        fill_field_of_node(view, i)
+        fill_field_of_node(view, i, now.L[i])
         now.A[i] = node_terms(view, i, now.L[i], now.R[i], now.p[i], now.v[i], now.C[i])
 
 
 @lean
-def catch_up(view):
-    """Recompute the terms of all nodes, if they do not belong to the view's parameters."""
-    if not is_up_to_date(view):
-        refresh(view)
-
-
-@lean
-def is_up_to_date(view):
-    """Whether the terms of the nodes belong to the view's parameters."""
-    for e in range(view.w.shape[0]):
-        if view.w[e] != view.now.w[e]:
-            return False
-    for i in range(view.b.shape[0]):
-        if view.beta[i] != view.now.beta[i]:
-            return False
-    return True
+def add_scores_of_node(view, i, R, slope):
+    """Add what node i says of the slopes by the first edges of its chain, `slope` (k,), by its residuals."""
+    chains, N = view.chains, rows_of_node(view.rows, i)
+    place = chains.first[i]
+    while place >= 0:
+        k, end = place // 2, place % 2
+        if k < slope.shape[0]:
+            e = chains.edge[k]
+            S, c = view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
+            for t in range(view.field.products.shape[1]):
+                l, m = view.field.products[e, t, end], view.field.products[e, t, 1 - end]
+                slope[k] += centred_dot(R[l, :N], S[m, :N], c[l])
+        place = chains.following[place]
 
 
 @lean

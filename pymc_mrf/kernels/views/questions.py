@@ -30,7 +30,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.priors.densities import Joined, density_of, log_density, slope_and_precision
-from pymc_mrf.kernels.vector_sums import copy
+from pymc_mrf.kernels.vector_sums import copy, next_nonzero
 
 
 class Field(NamedTuple):
@@ -354,8 +354,9 @@ def centred(field, w, b, beta):
 @lean
 def add_shifts(field, w, sign, b):
     """Add to the biases `b` (d q,) what centres those of a field with weights `w` (r,), times `sign`."""
-    for e in range(w.shape[0]):
-        if w[e] != 0.0:
-            for end in range(2):
-                for a in biases_of(field, field.edges[e, end]):
-                    b[a] += sign * w[e] * shift(field, a, e, end)
+    e = next_nonzero(w, 0)
+    while e < w.shape[0]:
+        for end in range(2):
+            for a in biases_of(field, field.edges[e, end]):
+                b[a] += sign * w[e] * shift(field, a, e, end)
+        e = next_nonzero(w, e + 1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pymc.pytensorf import constant_fold
 
-from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
+from pymc_mrf.distributions.foreign_routes import ElementwiseTerm
 from pymc_mrf.distributions.kinetic_rv import log_conditionals, log_rows
 from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood
 from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges, ListedRowLikelihood

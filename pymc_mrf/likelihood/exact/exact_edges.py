@@ -100,7 +100,7 @@ def tree_view(
 ) -> exact_edges.TreeEdges:
     """View by junction tree; `reference`: states of a row of the data of each block."""
     arrays = tree.arrays
-    work = kernels.allocate(arrays)
+    work = kernels.allocate_workspace(arrays)
     return exact_edges.TreeEdges(
         **shared(field, data, n_biases, len(reference)),
         is_even=bool((data.n == data.n[0]).all()),

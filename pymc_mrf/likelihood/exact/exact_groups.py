@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.group_labels import FixedView
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
@@ -36,7 +36,7 @@ class ExactLikelihood(EdgewiseLikelihood):
         # more than draws need, but compiled already, as a pass in one direction is not
         self._of_edges(eta)
         z = np.empty((n, self.graph.n_nodes), dtype=np.int8)
-        kernels.draw(self._view.edges.tree, self._view.edges.work, z, rng)
+        kernels.draw_rows(self._view.edges.tree, self._view.edges.work, z, rng)
         return z
 
 

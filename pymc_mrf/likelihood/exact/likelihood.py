@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
 from pytensor.tensor.blockwise import Blockwise
 
-from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
+from pymc_mrf.distributions.foreign_routes import ElementwiseTerm
 from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.log_partition import ClampedLogPartition
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV

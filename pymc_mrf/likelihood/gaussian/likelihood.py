@@ -6,7 +6,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
 
-from pymc_mrf.distributions.elementwise_terms import ElementwiseTerm
+from pymc_mrf.distributions.foreign_routes import ElementwiseTerm
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV, LogDensityOfSeen
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.symbolic_tables import shared_by_rows

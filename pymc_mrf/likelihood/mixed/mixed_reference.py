@@ -147,7 +147,7 @@ def _draw(
     rows = rng.integers(len(x), size=n_points)
     states = np.ascontiguousarray(x[rows][:, columns.answers].T.astype(np.int8))
     kernels.sweep_answers(layout, E, view.b, states, N_SWEEPS, rng)
-    listed = kernels.listed(layout, states, np.zeros(n_points))
+    listed = kernels.list_states(layout, states, np.zeros(n_points))
     biases = view.b[: a * K].reshape(a, K)
     listed.base[:] = -biases[np.arange(a)[:, None], states].sum(axis=0)
     listed.base[:] -= 0.5 * ((E @ listed.z) * listed.z).sum(axis=0)

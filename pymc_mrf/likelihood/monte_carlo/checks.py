@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.distributions.arguments import is_random
-from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.findings import AGAINST, FOR, Finding
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, Finding
 from pymc_mrf.distributions.parents import rows_of_field
+from pymc_mrf.distributions.scalar import entries_behind
 from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
 from pymc_mrf.likelihood.monte_carlo.reference_search import tolerance_for

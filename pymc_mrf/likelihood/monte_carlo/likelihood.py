@@ -13,10 +13,10 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.checks import warn_user, whole_number
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.entries import entries_behind
 from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
+from pymc_mrf.distributions.scalar import entries_behind
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import is_cheap

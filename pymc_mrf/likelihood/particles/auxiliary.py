@@ -92,7 +92,7 @@ class DataSampler(ABC):
         if draws == "exact":
             check_tractable(plan(), remedy='use draws="gibbs" instead, or a sparser graph')
             self._tree = plan().arrays
-            self.work = tree_kernels.allocate(self._tree)
+            self.work = tree_kernels.allocate_workspace(self._tree)
 
     @abstractmethod
     def _why_not_perfect(self) -> str | None:
@@ -108,7 +108,7 @@ class DataSampler(ABC):
             flat = np.concatenate([table.ravel() for table in tables])
             self.work.tables[: len(flat)] = flat
             tree_kernels.collect(self._tree, self.work.tables, self.work)
-            tree_kernels.draw(self._tree, self.work, x, rng)
+            tree_kernels.draw_rows(self._tree, self.work, x, rng)
         else:
             self._sweep(x, tables, rng)
         return x

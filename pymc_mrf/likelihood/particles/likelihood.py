@@ -20,9 +20,8 @@ from pytensor.graph.traversal import ancestors, explicit_graph_inputs
 from pytensor.tensor.type import discrete_dtypes
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.distributions.findings import AGAINST
 from pymc_mrf.distributions.foreign_routes import Guarded
-from pymc_mrf.distributions.likelihood import APPROXIMATE, DeclaredField, Likelihood
+from pymc_mrf.distributions.likelihood import AGAINST, APPROXIMATE, DeclaredField, Likelihood
 from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import AUTO_CELLS

@@ -110,7 +110,7 @@ class ParticleLikelihood(GroupEngine):
         """`noise` at the present parameters, over all edges."""
         self.reset_statistics()
         r = len(self.s)
-        grouped_particles.fill_shares(self._view, np.arange(r), np.empty((r, self.n_levels)))
+        grouped_particles.fill_level_shares(self._view, np.arange(r), np.empty((r, self.n_levels)))
         return self.noise
 
     def reset_statistics(self) -> None:
@@ -282,7 +282,7 @@ class ParticleLikelihood(GroupEngine):
         if len(edges):
             tally = self._view.edges.tally
             told = tally.copy()  # the noise is that of labels, which are not drawn here
-            grouped_particles.fill_shares(self._view, edges, shares)
+            grouped_particles.fill_level_shares(self._view, edges, shares)
             tally[:] = told
         self._moments = sums, average.mean(axis=1), np.cov(average, ddof=0) / m, is_rare, edges, shares
 

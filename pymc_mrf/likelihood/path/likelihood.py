@@ -8,8 +8,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
 
-from pymc_mrf.distributions.findings import AGAINST, FOR, Finding
-from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, DeclaredField, Finding, Likelihood, possible
 from pymc_mrf.distributions.parents import rows_of_field
 from pymc_mrf.distributions.remedies import listed
 from pymc_mrf.graph.junction_tree import is_cheap

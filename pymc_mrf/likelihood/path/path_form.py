@@ -25,9 +25,14 @@ from pytensor.tensor.random.op import RandomVariable
 
 from pymc_mrf.checks import warn_user
 from pymc_mrf.distributions.arguments import is_random, value_of
-from pymc_mrf.distributions.entries import entries_behind
-from pymc_mrf.distributions.multiples import Multiple, as_multiple, sigmoid_argument
-from pymc_mrf.distributions.symbolic_tables import core, filling_number
+from pymc_mrf.distributions.scalar import entries_behind
+from pymc_mrf.distributions.symbolic_tables import (
+    Multiple,
+    as_multiple,
+    core,
+    filling_number,
+    sigmoid_argument,
+)
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.path.coupling_path import CouplingPath

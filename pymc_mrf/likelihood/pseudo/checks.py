@@ -1,5 +1,6 @@
 """Whether a pseudo-likelihood is no substitute: strong couplings, or edges that it counts too often."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,10 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from scipy.special import expit, logit
 
-from pymc_mrf.distributions.findings import AGAINST, FOR, NOTE, Finding
+from pymc_mrf.distributions.likelihood import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.fields.coupling_strength import STRONG_INFLUENCE, influence_radius
+from pymc_mrf.fields.pairwise_tables import STRONG_INFLUENCE, influence_radius
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
@@ -27,13 +28,13 @@ AS_CANDIDATES = "Take its edges for candidates: no other likelihood serves this 
 COUNT_ONCE = 'Declare with likelihood="pseudo", which counts each edge once'
 
 
-def strong_couplings(field: Any, weights: list[np.ndarray], instead: str) -> list[str]:
+def strong_couplings(field: Any, weights: Iterable[np.ndarray], instead: str) -> list[str]:
     """Warn if the pseudo-likelihood was used although couplings are strong.
 
     Parameters
     ----------
     field : ObservedField
-    weights : list of (r,) arrays
+    weights : iterable of (r,) arrays
         Some draws; the median over them of `influence_radius` counts, as in `pymc_mrf.diagnose`.
     instead : str
         Another likelihood of the field, "" if there is none.

@@ -8,8 +8,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.tensor.blockwise import Blockwise
 
-from pymc_mrf.distributions.findings import NOTE
-from pymc_mrf.distributions.likelihood import OF_PSEUDO, Likelihood
+from pymc_mrf.distributions.likelihood import NOTE, OF_PSEUDO, Likelihood
 from pymc_mrf.distributions.symbolic_tables import at_states, core, shared_by_rows
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.likelihood.pseudo.checks import judged, overstated, unjudged

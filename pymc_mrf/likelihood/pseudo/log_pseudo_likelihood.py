@@ -12,8 +12,7 @@ from pytensor.gradient import disconnected_type
 from pytensor.graph import Op
 
 from pymc_mrf.distributions._numba import NumbaOp
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels

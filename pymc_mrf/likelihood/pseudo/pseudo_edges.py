@@ -11,16 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from pymc_mrf.fields.distinct_rows import distinct_rows
+from pymc_mrf.fields.tables import distinct_rows
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, Presence
 from pymc_mrf.kernels.edges.hamiltonian import Coordinates, fill_relative_curvatures
 from pymc_mrf.kernels.views import pseudo_edges
 from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
 from pymc_mrf.kernels.views.pseudo_scores import Scores
-from pymc_mrf.kernels.views.pseudo_terms import catch_up
+from pymc_mrf.kernels.views.pseudo_terms import refresh
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.draw_cost import BY_ROW, sweeps_in_a_draw
+from pymc_mrf.likelihood.draw_cost import row_operations, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
@@ -97,7 +97,8 @@ class PseudoEdges(EdgeEngine):
             x, self._columns, field, data, n_biases, self._weights, expected, has_scores
         )
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
-        self.n_repeats = sweeps_in_a_draw(r, BY_ROW * n_rows)
+        self.n_repeats = sweeps_in_a_draw(r, row_operations(n_rows, K))
+        self._has_moved = True
         self._rates = VisitRates.of_edges(r if has_scores else 0)
         self._rare: np.ndarray | None = None  # not known
         self._norms = np.zeros(d)
@@ -124,9 +125,8 @@ class PseudoEdges(EdgeEngine):
         data.t[:] *= np.repeat(weights + self.rest_weights, len(field.basis))
 
     def refresh(self, rng) -> None:
-        # one kernel for both: another takes half a second to compile
-        forget_terms(self.view)
-        catch_up(self.view)
+        refresh(self.view)
+        self._has_moved = False
 
     def visits(self) -> Iterable[np.ndarray]:
         """Panel by panel, where their scores are made at once."""
@@ -231,12 +231,14 @@ class PseudoEdges(EdgeEngine):
         return (C[u] * view.sums.Z2[:, 1] + C[v] * view.sums.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
 
     def remember(self) -> None:
-        catch_up(self.view)  # after a rejection
+        if self._has_moved:  # by another joint move
+            self.refresh(None)
         self._seen_C[:], self._seen_variance[:] = self.view.now.C, self.view.now.v
 
     def trajectory(self, active, prior, step, n_steps, rng, enters):
         """Move as the base does, and remember what `learn` needs."""
         accept = super().trajectory(active, prior, step, n_steps, rng, enters)
+        self._has_moved = True  # the terms are those of the place before
         self._curvature[:] = self.slab_curvatures()
         fill_relative_curvatures(active, self.view.w, prior.slab, self._curvature)
         return accept
@@ -303,11 +305,6 @@ def sources_of(columns: Columns, field: Field) -> np.ndarray:
     return sources[field.pair]
 
 
-def forget_terms(view: pseudo_edges.PseudoEdges) -> None:
-    """Let the terms of the nodes belong to no parameters: they are computed when they are asked for."""
-    view.now.w[:], view.now.beta[:] = np.nan, np.nan
-
-
 def fill_rows(
     view: pseudo_edges.PseudoEdges,
     x: Data,
@@ -321,7 +318,6 @@ def fill_rows(
     rows that occur once come first.
     """
     field, rows, S = view.field, view.rows, view.rows.S
-    forget_terms(view)
     # residuals too: other data may have fewer different rows, and scores are summed over all
     for array in (S, rows.given, rows.n, rows.inverse, view.now.R):
         array[:] = 0.0

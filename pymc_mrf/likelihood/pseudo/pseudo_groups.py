@@ -7,7 +7,7 @@ from pymc_mrf.kernels.views.pseudo_terms import fill_fields
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
-from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges, forget_terms
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 
 
 class PseudoLikelihood(EdgewiseLikelihood):
@@ -54,10 +54,6 @@ class PseudoLikelihood(EdgewiseLikelihood):
             return self._engine.view.sums.s / self._scale
         of_targets = self._node_weights[self._engine.view.field.edges[:, 0]]
         return of_targets * np.where(self.columns.is_arrow, 1.0, 2.0) * self.s
-
-    def _fill_nodes(self):
-        super()._fill_nodes()
-        forget_terms(self._view.edges)
 
     def _calibrate(self) -> None:
         fill_fields(self._view.edges)

@@ -45,23 +45,12 @@ def data_curvature(x: np.ndarray, graph: PairwiseGraph, family: Family) -> np.nd
 class ChenWellingEngine(ABC):
     """What the two moves are asked of; a subclass says how expectations are found.
 
-    Parameters
-    ----------
-    x : (n, d) int8 array
-        Observed state indices, 0 or 1.
-    graph : PairwiseGraph
-        Candidate edges.
-    family : Family
-        ``ISING`` or ``BOLTZMANN``.
+    `x` (n, d) int8: observed state indices, 0 or 1. `graph`: candidate edges. `family`: ``ISING`` or
+    ``BOLTZMANN``.
 
-    Attributes
-    ----------
-    corrects : bool
-        Whether `langevin` has an accept step.
-    data_curvature : (r + d,) array
-        N Var f of every feature in the data.
-    particles : (n_particles, d) int8 array
-        States of persistent chains; none under the exact likelihood.
+    Attributes: `corrects`: whether `langevin` has an accept step. `data_curvature` (r + d,): N Var f of
+    every feature in the data. `particles` (n_particles, d) int8: states of persistent chains; none under
+    the exact likelihood.
     """
 
     corrects: ClassVar[bool]
@@ -106,19 +95,9 @@ class ChenWellingEngine(ABC):
 class ExactChenWelling(ChenWellingEngine):
     """Exact expectations and ratios, by junction tree or enumeration.
 
-    Parameters
-    ----------
-    x, graph, family
-        As of `ChenWellingEngine`.
-    moves_biases : bool
-        Whether `langevin` moves the node parameters too.
-    enumerates : bool, optional
-        As of `ExactEdges`.
-
-    Raises
-    ------
-    ValueError
-        If the junction tree is too wide.
+    `x`, `graph` and `family`: as of `ChenWellingEngine`. `moves_biases`: whether `langevin` moves the
+    node parameters too. `enumerates`: as of `ExactEdges`. Raises a ValueError if the junction tree is
+    too wide.
     """
 
     corrects = True
@@ -139,7 +118,6 @@ class ExactChenWelling(ChenWellingEngine):
         return counts
 
     def langevin(self, w, b, prior, dynamics, rng):
-        """Take a step that may be refused."""
         view, active = self.edges.view, np.flatnonzero(w)
         size, accept = len(active) + view.n_biases, np.nan
         if size:
@@ -162,16 +140,9 @@ class ExactChenWelling(ChenWellingEngine):
 class PersistentChenWelling(ChenWellingEngine):
     """Estimates from Gibbs chains that go on from where they were (Tieleman, 2008).
 
-    Parameters
-    ----------
-    x, graph, family
-        As of `ChenWellingEngine`.
-    moves_biases : bool
-        Whether `langevin` moves the node parameters too.
-    n_particles : int
-        Chains, at least 2.
-    n_sweeps : int
-        Gibbs sweeps of all chains before every move.
+    `x`, `graph` and `family`: as of `ChenWellingEngine`. `moves_biases`: whether `langevin` moves the
+    node parameters too. `n_particles`: chains, at least 2. `n_sweeps`: Gibbs sweeps of all chains before
+    every move.
     """
 
     corrects = False
@@ -196,7 +167,6 @@ class PersistentChenWelling(ChenWellingEngine):
         self._sweep(w, b, BURN_IN, rng)
 
     def jump(self, w, b, prior, width, rng):
-        """Propose jumps of all edges at once."""
         self._observe(w, b, rng)
         r = len(w)
         m = float(len(self.particles))
@@ -205,7 +175,6 @@ class PersistentChenWelling(ChenWellingEngine):
         )
 
     def langevin(self, w, b, prior, dynamics, rng):
-        """Take a step that is always accepted."""
         self._observe(w, b, rng)
         square = langevin_kernels.langevin_step(
             w, b, self._s, self._n, self._mean, prior, self._moves_biases, dynamics, rng

@@ -1,9 +1,21 @@
 """Sufficient statistics of auxiliary data sets, drawn from a field whose edge parameters change all the time.
 
 `draw_statistics` is what auxiliary-variable moves need of a simulation: sums of f over as many rows as
-were observed. Compiled, it draws them exactly, down a junction tree, which also tells the distribution of the
-statistic of one edge alone. Moves that the interpreter runs (their ``py_func``) take any object that has
-`draw_statistics`, `order` and `by_edge`: one that simulates rows takes longer than the interpreter.
+were observed. Compiled, it draws them exactly, down a junction tree, which also tells the distribution
+of the statistic of one edge alone. Moves that the interpreter runs (their ``py_func``) take any object
+that has `draw_statistics`, `order` and `by_edge`: one that simulates rows takes longer than the
+interpreter.
+
+Exact draws need no data. After `junction_tree.collect` the field is a directed model, clique by clique.
+The joint states of a clique in n independent draws are counts that follow a multinomial distribution,
+and given the counts of its separator's states they are one multinomial per state: so all counts are
+drawn from the root down, with about one binomial variable per cell instead of n draws of every variable.
+Sums of statistics over the n draws are linear in the counts; their joint distribution is exactly that of
+a simulated data set.
+
+In a binary field without node terms whose statistic is agreement, a configuration and its mirror image
+(every state flipped) have the same probability and the same statistics. Both count as one there, which
+halves the work: the mirror image of cell k of a table is cell (size - 1 - k).
 """
 
 from typing import Any, NamedTuple
@@ -12,39 +24,30 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import call_chosen, jit
 from pymc_mrf.kernels.groups.edge_terms import sigmoid
-from pymc_mrf.kernels.junction_trees.junction_tree import collect
+from pymc_mrf.kernels.junction_trees.junction_tree import collect, sum_factors
 from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     calibrate,
     factor_log_table,
     update_factor,
 )
+from pymc_mrf.kernels.junction_trees.junction_tree_loops import SUM, sum_parent
 from pymc_mrf.kernels.log_scores import log_add
-from pymc_mrf.papers.kernels.junction_tree_counts import binomial, draw_edge_statistics
+
+# numba's own binomial variables take as long where many trials succeed, twice as long where few of many do,
+# and 2 to 3 times as long for fewer trials
+FEW_TRIALS = 8  # below this many, one uniform per trial is faster than inversion
+SMALL_MEAN = 30.0  # up to this mean, inversion is faster than rejection
+FAR = 110  # a Binomial variable of such a mean exceeds this with probability below 1e-27
 
 
 class ExactDraws(NamedTuple):
     """Counts down a junction tree.
 
-    Attributes
-    ----------
-    statistic : (K, K) array with values in {0, 1}
-        Table of f.
-    tables : (r K K + d K,) array
-        Log tables, edges first; those of the edges are overwritten.
-    order : (r,) int64 array
-        Order in which a sampler should visit edges.
-    n : float
-        Rows of the data.
-    mirrored : bool
-        See `junction_tree_counts`.
-    tree : TreeArrays
-    work : Workspace
-    focus : Focus
-    counts : (T,) array
-    log_table, delta : (K K,) arrays
-        Room for work.
-    by_edge : bool
-        Whether the statistic of one edge can be drawn alone, by `prepare_edges` and what follows there.
+    `statistic` (K, K) with values in {0, 1}: table of f. `tables` (r K K + d K,): log tables, edges
+    first; those of the edges are overwritten. `order` (r,) int64: order in which a sampler should visit
+    edges. `n`: rows of the data. `mirrored`: whether a configuration and its mirror image count as one,
+    as said above. `counts` (T,). `log_table` and `delta` (K K,): room for work. `by_edge`: whether the
+    statistic of one edge can be drawn alone, by `prepare_edges` and what follows there.
     """
 
     statistic: np.ndarray
@@ -130,3 +133,108 @@ def follow_edge(aux, e, old, new):
     for c in range(flat.shape[0]):
         aux.delta[c] = flat[c] * (new - old)
     update_factor(aux.tree, aux.focus, e, aux.delta)
+
+
+@jit
+def binomial_by_inversion(n, p, rng):
+    """Draw from Binomial(n, p), p <= 1/2 and n p <= SMALL_MEAN, by summing probabilities from 0 up."""
+    q = 1.0 - p
+    odds = p / q
+    none = np.exp(n * np.log(q))
+    while True:
+        u = rng.random()
+        px = none
+        x = 0.0
+        while u > px and x < FAR:
+            u -= px
+            # a division that need not wait for px
+            px *= (n - x) * odds / (x + 1.0)
+            x += 1.0
+        if x < FAR:  # beyond, u is what rounding left over
+            return x
+
+
+@jit
+def binomial(n, p, rng):
+    """Draw from Binomial(n, p), `n` a whole number as float, p in [0, 1]; returned as float."""
+    if n < FEW_TRIALS:
+        count = 0.0
+        for _ in range(int(n)):
+            if rng.random() < p:
+                count += 1.0
+        return count
+    rarer = min(p, 1.0 - p)
+    if n * rarer <= SMALL_MEAN:
+        count = binomial_by_inversion(n, rarer, rng)
+    else:
+        count = float(rng.binomial(int(n), rarer))
+    return count if p <= 0.5 else n - count
+
+
+@jit
+def split_counts(conditional, counts, cell, n_rows, n_columns, n, rng):
+    """Split `n` draws among the rows of one column, which starts at `cell`, by P(row | column).
+
+    Into `counts` (n_cells,), by the probabilities `conditional` (n_cells,).
+    """
+    last = n_rows - 1
+    while last > 0 and conditional[cell + last * n_columns] == 0.0:
+        counts[cell + last * n_columns] = 0.0
+        last -= 1
+    left = 1.0
+    for a in range(last):
+        k = cell + a * n_columns
+        p = conditional[k]
+        counts[k] = binomial(n, min(p / left, 1.0), rng) if n > 0.0 and p > 0.0 else 0.0
+        n -= counts[k]
+        left -= p
+    # the last row with positive probability also takes what rounding leaves over
+    counts[cell + last * n_columns] = n
+
+
+@jit
+def draw_counts(tree, work, n, mirrored, rng):
+    """Count `n` independent draws in every clique table, into `work.belief`, after `collect`.
+
+    If `mirrored`, some of the draws are replaced by their mirror images, different ones in different
+    cliques: statistics that a mirror image shares keep their joint distribution.
+    """
+    for j in range(tree.cliques.shape[0] - 1, -1, -1):
+        clique, message = tree.cliques[j], work.message
+        n_columns, stop = clique.n_columns, clique.first + clique.n_cells
+        if clique.parent < 0:
+            message[0] = n
+        else:
+            sum_parent(SUM, tree, j, work.belief, work.total, message, work.counter)
+        if mirrored:
+            for s in range(n_columns // 2):
+                message[s] += message[n_columns - 1 - s]
+                message[n_columns - 1 - s] = 0.0
+        for s in range(n_columns):
+            cell = clique.first + s
+            if message[s] > 0.0:
+                split_counts(
+                    work.conditional, work.belief, cell, clique.n_rows, n_columns, message[s], rng
+                )
+            else:
+                for k in range(cell, stop, n_columns):
+                    work.belief[k] = 0.0
+
+
+@jit
+def draw_edge_statistics(tree, work, statistic, n, mirrored, counts, out, rng):
+    """Sum f over `n` independent draws, for every edge, into `out` (r,), after `collect`.
+
+    `tree`: its first r factors are the edges of a pairwise field. `work`: as `collect` left it; `belief`
+    is overwritten. `statistic` (K * K,): f, flat. `mirrored`: whether mirror images have equal
+    probability and equal f; see above. `counts` (T,): overwritten by the counts of every factor's
+    states. `out` (r,).
+    """
+    draw_counts(tree, work, n, mirrored, rng)
+    sum_factors(tree, work.belief, counts, work.counter)
+    size = statistic.shape[0]
+    for e in range(out.shape[0]):
+        total = 0.0
+        for c in range(size):
+            total += statistic[c] * counts[e * size + c]
+        out[e] = total

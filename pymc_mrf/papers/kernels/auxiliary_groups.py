@@ -10,8 +10,8 @@ A move from natural parameters eta to eta* is scored without partition functions
 
 where s sums f over the rows of a data set. Fixed node terms cancel. Only s(Z) is ever needed.
 
-Both moves, `sweep_labels` and `move_values`, are compiled for exact draws, and run by the interpreter (their
-``py_func``) where rows are simulated: see `auxiliary_draws`.
+Both moves, `propose_labels` and `walk_values`, are compiled for exact draws, and run by the interpreter
+(their ``py_func``) where rows are simulated: see `auxiliary_draws`.
 """
 
 from typing import NamedTuple
@@ -35,14 +35,8 @@ from pymc_mrf.papers.kernels.auxiliary_draws import (
 class Walk(NamedTuple):
     """Random walk of group values.
 
-    Attributes
-    ----------
-    n_steps : int
-        S.
-    sigma : float
-        sigma_Q, on the scale of the parameter that users write.
-    slope : float
-        See `log_prior`.
+    `n_steps`: S. `sigma`: sigma_Q, on the scale of the parameter that users write. `slope`: see
+    `log_prior_of_groups`.
     """
 
     n_steps: int
@@ -73,33 +67,14 @@ def log_moller_ratio(eta, proposal, reference, s, s_old, s_new):
 
 
 @jit
-def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, base, aux, rng):
+def propose_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, base, aux, rng):
     """Move the label of every edge in turn, `n_proposals` times, by proposals from its prior.
 
-    Parameters
-    ----------
-    groups : Groups
-        Changed in place.
-    s : (r,) array
-        Sums of f over the data.
-    alpha : float
-    n_proposals : int
-        M.
-    moller : bool
-        Whether the ratio is that of Møller et al.; else exchange.
-    reference : (r,) array
-        eta~, for `moller` only.
-    s_auxiliary : (r,) array, changed in place
-        s(Z), for `moller` only.
-    base : BaseDensity
-        Base measure over eta.
-    aux : ExactDraws
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_new, n_accepted, n_changes : int
-        Edges that opened a group; proposals of another value accepted and made.
+    `groups`: changed in place. `s` (r,): sums of f over the data. `n_proposals`: M. `moller`: whether
+    the ratio is that of Møller et al.; else exchange. `reference` (r,): eta~, for `moller` only.
+    `s_auxiliary` (r,), changed in place: s(Z), for `moller` only. `base`: base measure over eta. `aux`
+    (ExactDraws). Returns `n_new, n_accepted, n_changes`: edges that opened a group; proposals of another
+    value accepted and made.
     """
     labels, eta, sizes = groups.labels, groups.values, groups.sizes
     r = labels.shape[0]
@@ -163,7 +138,7 @@ def sweep_labels(groups, s, alpha, n_proposals, moller, reference, s_auxiliary, 
 
 
 @jit
-def log_prior(eta, base, slope):
+def log_prior_of_groups(eta, base, slope):
     """Log density of group values `eta` (K,) under the base measure, over the parameters that users write.
 
     `slope` is d eta / d parameter, or 0 for parameters theta = sigmoid(eta).
@@ -178,7 +153,7 @@ def log_prior(eta, base, slope):
 
 @jit
 def propose_values(eta, walk, base, proposal, rng):
-    """Add N(0, sigma^2) to the parameter of every group, as `proposal` (K,); return its `log_prior`.
+    """Add N(0, sigma^2) to the parameter of every group, as `proposal` (K,); return its log prior.
 
     `eta` (K,) are the present values.
     """
@@ -191,36 +166,22 @@ def propose_values(eta, walk, base, proposal, rng):
         if not 0.0 < theta < 1.0:
             return -np.inf
         proposal[k] = np.log(theta) - np.log1p(-theta)
-    return log_prior(proposal, base, walk.slope)
+    return log_prior_of_groups(proposal, base, walk.slope)
 
 
 @jit
-def move_values(labels, eta, s, walk, base, moller, reference, aux, rng):
+def walk_values(labels, eta, s, walk, base, moller, reference, aux, rng):
     """Random-walk Metropolis steps of all group values together, in place (sec. 3.1.2).
 
-    Parameters
-    ----------
-    labels : (r,) int64 array
-    eta : (K,) array, changed in place
-    s : (r,) array
-    walk : Walk
-    base : BaseDensity
-    moller : bool
-    reference : (r,) array
-        The tied eta~ of this grouping, at which Y is drawn to begin with; for `moller` only.
-    aux : ExactDraws
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int
-        Number of steps accepted.
+    `labels` (r,) int64, `eta` (K,), changed in place, `s` (r,), `walk` (Walk) and `base` (BaseDensity).
+    `reference` (r,): the tied eta~ of this grouping, at which Y is drawn to begin with; for `moller`
+    only. `aux` (ExactDraws). Returns int: number of steps accepted.
     """
     r = labels.shape[0]
     here, proposal = np.empty(r), np.empty(r)
     s_old, s_new = np.empty(r), np.empty(r)
     eta_new = np.empty(eta.shape[0])
-    density = log_prior(eta, base, walk.slope)
+    density = log_prior_of_groups(eta, base, walk.slope)
     for e in range(r):
         here[e] = eta[labels[e]]
     if moller:

@@ -25,15 +25,10 @@ from pymc_mrf.kernels.simulation.pair_counts import population_count
 class Langevin(NamedTuple):
     """Momenta of all r + d parameters, weights first, and what one step does.
 
-    Attributes
-    ----------
-    H, p : (r + d,) arrays
-        Curvatures, and momenta in units of their roots; `p` is changed in place.
-    moved : (r + d,) bool array
-        Which coordinates the last step moved; changed in place. The others start with a new momentum: the
-        one that an edge had before its absence lacks half an update, and would pull it back.
-    step, alpha : float
-        Step size, and the share of the momentum that is kept.
+    `H` and `p` (r + d,): curvatures, and momenta in units of their roots; `p` is changed in place.
+    `moved` (r + d,) bool: which coordinates the last step moved; changed in place. The others start with
+    a new momentum: the one that an edge had before its absence lacks half an update, and would pull it
+    back. `step` and `alpha`: step size, and the share of the momentum that is kept.
     """
 
     H: np.ndarray
@@ -58,7 +53,6 @@ def closed_log_slope(f, x):
 
 @log_slope.register(Tabulated)
 def tabulated_log_slope(f, x):
-    """Return the slope by differences."""
     return slope_and_precision(f, x)[0]
 
 
@@ -66,17 +60,8 @@ def tabulated_log_slope(f, x):
 def feature_moments(z, n_chains, edges, y, mean, variance):
     """Sample means and variances of all features over bit-packed chains.
 
-    Parameters
-    ----------
-    z : (d, W) uint64 array
-        As `packed_states.pack` writes it.
-    n_chains : int
-        At least 2.
-    edges : (r, 2) array
-    y : (2,) array
-        Values of the states.
-    mean, variance : (r + d,) arrays
-        Output; the variance is the unbiased one.
+    `z` (d, W) uint64: as `packed_states.pack` writes it. `n_chains`: at least 2. `edges` (r, 2). `y`
+    (2,): values of the states. `mean` and `variance` (r + d,): output; the variance is the unbiased one.
     """
     r, d, m = edges.shape[0], z.shape[0], float(n_chains)
     for i in range(d):
@@ -109,24 +94,10 @@ def langevin_step(w, b, s, n, mean, prior, moves_biases, dynamics, rng):
     second half of the last step's momentum update and the first half of this one's. In between, eq. (7)
     refreshes the momentum.
 
-    Parameters
-    ----------
-    w, b : (r,), (d,) arrays
-        Changed in place; absent edges stay absent.
-    s : (r + d,) array
-        Sums of the features over the n observations.
-    n : float
-    mean : (r + d,) array
-        Estimated expectations of the features.
-    prior : EdgePrior
-    moves_biases : bool
-    dynamics : Langevin
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float
-        Mean square of the momenta at the end of the last step, 1 if there are none.
+    `w` and `b` (r,), (d,): changed in place; absent edges stay absent. `s` (r + d,): sums of the
+    features over the n observations. `mean` (r + d,): estimated expectations of the features. `prior`
+    (EdgePrior) and `dynamics` (Langevin). Returns float: mean square of the momenta at the end of the
+    last step, 1 if there are none.
     """
     H, p, moved, step, alpha = dynamics
     r, beta = w.shape[0], np.sqrt(1.0 - alpha * alpha)
@@ -165,22 +136,10 @@ def langevin_move(view, active, prior, dynamics, x, rng):
 
     A trajectory of one leapfrog step, whose momentum is refreshed in part.
 
-    Parameters
-    ----------
-    view : a view
-        For `hamiltonian`, with `centre` 0: the parameters, changed in place, are moved as they are.
-    active : (k,) int64 array
-        Present edges.
-    prior : EdgePrior
-    dynamics : Langevin
-        The signs of the momenta are turned where the step is rejected.
-    x : hamiltonian.Coordinates
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    float
-        Acceptance probability.
+    `view`: for `hamiltonian`, with `centre` 0: the parameters, changed in place, are moved as they are.
+    `active` (k,) int64: present edges. `prior` (EdgePrior). `dynamics`: the signs of the momenta are
+    turned where the step is rejected. `x` (hamiltonian.Coordinates). Returns float: acceptance
+    probability.
     """
     H, p, moved, step, alpha = dynamics
     r, k, beta = view.w.shape[0], active.shape[0], np.sqrt(1.0 - alpha * alpha)

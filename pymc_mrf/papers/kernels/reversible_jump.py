@@ -71,7 +71,7 @@ def draw_tail(low, high, rng):
 
 
 @lean
-def draw_value(mode, H, width, rng):
+def draw_truncated(mode, H, width, rng):
     """Draw from the Gaussian of precision H at `mode`, truncated to [-width, width]: eq. (13)."""
     root = np.sqrt(H)
     z = draw_normal_between((-width - mode) * root, (width - mode) * root, rng)
@@ -79,8 +79,8 @@ def draw_value(mode, H, width, rng):
 
 
 @lean
-def log_value_density(a, mode, H, width):
-    """Log density of `draw_value` at a in [-width, width]."""
+def log_truncated_density(a, mode, H, width):
+    """Log density of `draw_truncated` at a in [-width, width]."""
     root = np.sqrt(H)
     mass = log_normal_mass((-width - mode) * root, (width - mode) * root)
     return 0.5 * np.log(H) - HALF_LOG_2PI - 0.5 * H * (a - mode) ** 2 - mass
@@ -107,24 +107,9 @@ def proposal(slab, g, h):
 def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
     """Propose a jump of every edge, all from the same draws of the field (sec. 4.3).
 
-    Parameters
-    ----------
-    w : (r,) array
-        Changed in place.
-    s : (r,) array
-        Sums of the features over the N observations.
-    N, n : float
-        Observations; draws.
-    mean, variance : (r,) arrays
-        Of the features, in the draws.
-    prior : EdgePrior
-    width : (r,) array
-        Delta.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_absent, n_added, n_deletable, n_deleted : int
+    `w` (r,): changed in place. `s` (r,): sums of the features over the N observations. `N` and `n`:
+    observations; draws. `mean` and `variance` (r,): of the features, in the draws. `prior` (EdgePrior).
+    `width` (r,): delta. Returns `n_absent, n_added, n_deletable, n_deleted`.
     """
     slab = prior.slab
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0
@@ -133,10 +118,10 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
         if w[e] == 0.0:
             n_absent += 1
             mode, H = proposal(slab, s[e] - N * mean[e], N * S2)
-            a = draw_value(mode, H, width[e], rng)
+            a = draw_truncated(mode, H, width[e], rng)
             log_Q = a * s[e] + log_ratio_estimate(a, mean[e], S2, N, n)
             log_Q += prior.log_odds[e] + log_density(slab, a)
-            log_Q -= log_value_density(a, mode, H, width[e])
+            log_Q -= log_truncated_density(a, mode, H, width[e])
             if a != 0.0 and metropolis(log_Q, rng)[0]:
                 w[e] = a
                 n_added += 1
@@ -146,7 +131,7 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
             mode, H = proposal(slab, s[e] - N * (mean[e] - a * S2), N * S2)
             log_Q = -a * s[e] + log_ratio_estimate(-a, mean[e], S2, N, n)
             log_Q -= prior.log_odds[e] + log_density(slab, a)
-            log_Q += log_value_density(a, mode, H, width[e])
+            log_Q += log_truncated_density(a, mode, H, width[e])
             if metropolis(log_Q, rng)[0]:
                 w[e] = 0.0
                 n_deleted += 1
@@ -157,18 +142,8 @@ def parallel_jumps(w, s, N, n, mean, variance, prior, width, rng):
 def sequential_jumps(view, prior, width, rng):
     """Propose a jump of one edge after the other, by exact ratios.
 
-    Parameters
-    ----------
-    view : a view
-        For `edge_moves`, exact, with `centre` 0: the biases stay.
-    prior : EdgePrior
-    width : (r,) array
-        Delta.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    n_absent, n_added, n_deletable, n_deleted : int
+    `view`: for `edge_moves`, exact, with `centre` 0: the biases stay. `prior` (EdgePrior). `width` (r,):
+    delta. Returns `n_absent, n_added, n_deletable, n_deleted`.
     """
     w, slab = view.w, prior.slab
     n_absent, n_added, n_deletable, n_deleted = 0, 0, 0, 0
@@ -179,9 +154,9 @@ def sequential_jumps(view, prior, width, rng):
         look_at(view, e, old)
         g, h = without_edge(view, e)
         mode, H = proposal(slab, g, h)
-        a = draw_value(mode, H, width[e], rng) if old == 0.0 else old
+        a = draw_truncated(mode, H, width[e], rng) if old == 0.0 else old
         log_Q = gain(view, e, a) + prior.log_odds[e] + log_density(slab, a)
-        log_Q -= log_value_density(a, mode, H, width[e])
+        log_Q -= log_truncated_density(a, mode, H, width[e])
         n_absent += old == 0.0
         n_deletable += old != 0.0
         if a != 0.0 and metropolis(log_Q if old == 0.0 else -log_Q, rng)[0]:

@@ -20,12 +20,6 @@ from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.particles.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition, Particles
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.auxiliary.coordinate_blocks import (
-    connected,
-    named_blocks,
-    random_parts,
-    target_acceptance,
-)
 from pymc_mrf.steps.auxiliary.exchange_checks import (
     AUXILIARY_DRAWS,
     compare_lengths,
@@ -34,8 +28,15 @@ from pymc_mrf.steps.auxiliary.exchange_checks import (
     spacing,
     standstill,
 )
-from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES, intractable_fields, served_fields
-from pymc_mrf.steps.auxiliary.pseudo_posterior import pseudo_posterior, pseudo_precision
+from pymc_mrf.steps.auxiliary.exchange_proposals import (
+    connected,
+    named_blocks,
+    pseudo_posterior,
+    pseudo_precision,
+    random_parts,
+    target_acceptance,
+)
+from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.pymc_steps import hand_back

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.steps.auxiliary.exchange_proposals import difference
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
-from pymc_mrf.steps.auxiliary.pseudo_posterior import difference
 from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Statistic
 
 N_SETS = 100
@@ -50,6 +50,8 @@ AUXILIARY_DRAWS = (
 )
 """How a step draws auxiliary data, and by how many sweeps: "gibbs" makes the posterior approximate."""
 
+EXACT = 'draws="exact" or likelihood="exact"'
+
 
 class Wording(NamedTuple):
     """Name of a step, and how its users get longer chains, {n} the sweeps."""
@@ -59,7 +61,6 @@ class Wording(NamedTuple):
 
 
 EXCHANGE = Wording("Exchange", 'Exchange(n_sweeps={n}), that is pm.sample(exchange={{"n_sweeps": {n}}})')
-EXACT = 'draws="exact" or likelihood="exact"'
 
 
 def spacing(n_draws: int, n_proposals: int) -> int:
@@ -77,24 +78,10 @@ def sets_around(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compare lengths at parameters around the posterior mean, all fields being observed.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Log density of everything but the fields, and rows of natural parameters of every field, as
-        functions of the coordinates (k,).
-    fields : list of IntractableField
-    center : (k,) array
-        Posterior mean, about.
-    factor : (k, k) array
-        Times its transpose, the posterior covariance, about.
-    left : list of arrays
-        See `compare_lengths`.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    points, gaps : (m, k) arrays
-        As `short_chains` takes them.
+    `evaluate`: log density of everything but the fields, and rows of natural parameters of every field,
+    as functions of the coordinates (k,). `center` (k,): posterior mean, about. `factor` (k, k): times
+    its transpose, the posterior covariance, about. `left`: see `compare_lengths`. Returns `points, gaps`
+    (m, k): as `short_chains` takes them.
     """
     slopes = natural_slopes(evaluate, fields, center, factor)
     points = SPREAD * rng.choice([-1.0, 1.0], size=(N_SETS, len(center)))
@@ -115,23 +102,11 @@ def short_chains(
 ) -> list[str]:
     """Warn if three times as many Gibbs sweeps make a difference to the posterior.
 
-    Parameters
-    ----------
-    fields : list of IntractableField
-    points : (m, k) array
-        Parameters at which lengths were compared, in posterior standard deviations.
-    gaps : (m, k) array
-        What `compare_lengths` found there, in the same coordinates.
-    left : list of arrays
-        Which nodes it marked.
-    words : Wording
-        Of complaints.
-
-    Returns
-    -------
-    list of str
-        One complaint if the largest difference that is significant exceeds `TOLERANCE`; else one if
-        chains never change a node that varies in the data: then lengths of chains say nothing.
+    `points` (m, k): parameters at which lengths were compared, in posterior standard deviations. `gaps`
+    (m, k): what `compare_lengths` found there, in the same coordinates. `left`: which nodes it marked.
+    `words`: of complaints. Returns list of str: one complaint if the largest difference that is
+    significant exceeds `TOLERANCE`; else one if chains never change a node that varies in the data: then
+    lengths of chains say nothing.
     """
     drawn = [field for field in fields if field.sampler.draws == "gibbs"]
     if not drawn or len(points) < LEAST_SETS:
@@ -197,21 +172,9 @@ def compare_lengths(
 ) -> np.ndarray | None:
     """Difference (k,) of the gradients of one auxiliary data set and its prolongation.
 
-    Parameters
-    ----------
-    fields : list of IntractableField
-    natural : list of arrays
-        Rows of natural parameters of every field.
-    slopes : list of lists of (k, t) arrays
-        What `natural_slopes` returned.
-    left : list of (d,) bool arrays
-        By field: the nodes at which chains leave the observations are marked.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    (k,) array or None
-        None if the parameters, or the observations under them, are impossible.
+    `natural`: rows of natural parameters of every field. `slopes`: what `natural_slopes` returned.
+    `left` list of (d,) bool: by field: the nodes at which chains leave the observations are marked.
+    Returns (k,) or None: None if the parameters, or the observations under them, are impossible.
     """
     total = np.zeros(len(slopes[0][0]))
     for field, rows, by_unit, moves in zip(fields, natural, slopes, left, strict=True):
@@ -232,15 +195,8 @@ def compare_lengths(
 def standstill(names: list[str], moved: np.ndarray, ends: np.ndarray, n_draws: int) -> list[str]:
     """Warn of variables with entries that kept their value through a chain of 50 draws or more.
 
-    Parameters
-    ----------
-    names : list of str
-    moved : (k,) bool array
-        Which coordinates moved.
-    ends : array of int
-        Coordinates of variable i are ``ends[i] : ends[i + 1]``.
-    n_draws : int
-        Length of the chain, after tuning.
+    `moved` (k,) bool: which coordinates moved. `ends`: coordinates of variable i are ``ends[i] : ends[i
+    + 1]``. `n_draws`: length of the chain, after tuning.
     """
     parts = np.split(moved, ends[1:-1])
     still = [name for name, part in zip(names, parts, strict=True) if not part.all()]

@@ -1,4 +1,4 @@
-"""A field of unknown partition function in a model: its data, its parameters, its auxiliary data.
+"""Fields of unknown partition function in a model: their data, parameters, auxiliary data, and parents.
 
 The data of a latent field, or of one with missing cells, are its present states.
 
@@ -16,16 +16,29 @@ from typing import Any, ClassVar
 import numpy as np
 import pymc as pm
 
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.distributions.parents import field_node, free_parents
+from pymc_mrf.distributions.remedies import advice_of, possible_of
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
+from pymc_mrf.graph.factor_graph import factor_links
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood, pseudo_likelihood
-from pymc_mrf.kernels.estimates.possible_states import CHANGES, make_possible
+from pymc_mrf.kernels.estimates.local_search import CHANGES, make_possible
 from pymc_mrf.kernels.factor_cells import count_cells
 from pymc_mrf.kernels.simulation.pair_counts import count_configurations
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.model_field import ModelField
+
+POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
+"""Priors whose values coincide with positive probability: a random walk would never find them."""
+
+REMEDIES: dict[type, str] = {
+    DirichletProcessRV: "give that field no other random parameters, so that the step for {0} takes it",
+    SpikeAndSlabRV: "pass {0} and the other random parameters of that field to one pymc_mrf.steps.EdgeGibbs, "
+    "which a frozen model does not find by itself",
+}
 
 
 def intractable_field(
@@ -43,30 +56,13 @@ class IntractableField(ABC):
     Subclasses say how its log tables are laid out: their `_shapes`, and the kernels that take them with the
     arrays of the graph, which they supply before they call the constructor.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        Variable of `model`.
-    node : Apply
-        Its field.
-    model : pymc.Model
-    step : str
-        Name of the step that asks, for messages.
-    draws : str
-    n_sweeps : int
-        Of the auxiliary sampler.
+    `rv`: variable of `model`. `node`: its field. `step`: name of the step that asks, for messages.
+    `n_sweeps`: of the auxiliary sampler.
 
-    Attributes
-    ----------
-    name : str
-    x : (n, d) int8 array
-        The observations; of a latent field at first random states, then what `follow` found.
-    parameters : list of TensorVariable
-        Symbolic, as users wrote them.
-    units : list of (m,) int64 arrays
-        Observations that share their parameters.
-    held : HeldData
-        To be asked at the start of every chain whether data and covariates are still those of the model.
+    Attributes: `x` (n, d) int8: the observations; of a latent field at first random states, then what
+    `follow` found. `parameters`: symbolic, as users wrote them. `units` list of (m,) int64: observations
+    that share their parameters. `held`: to be asked at the start of every chain whether data and
+    covariates are still those of the model.
     """
 
     _pseudo: ModuleType
@@ -96,7 +92,6 @@ class IntractableField(ABC):
 
     @property
     def is_latent(self) -> bool:
-        """Whether any cells are free."""
         return self._field.is_free
 
     @property
@@ -301,3 +296,75 @@ class IntractableFactorGraph(IntractableField):
                 row = natural[c if len(natural) > 1 else 0]
                 make_possible(self.x[c], free, row, self._links, n_changes, rng)
         super().split(natural)
+
+
+def intractable_fields(model: pm.Model) -> dict:
+    """Find the fields with ``likelihood="particles"``: their variables, each with its apply node."""
+    nodes = {rv: field_node(rv) for rv in model.basic_RVs}
+    return {rv: n for rv, n in nodes.items() if n is not None and n.op.likelihood.is_intractable}
+
+
+def parents_of_intractable_fields(model: pm.Model) -> dict:
+    """Find the free variables behind the parameters of these fields, with the node of one field each."""
+    return {p: node for node in intractable_fields(model).values() for p in free_parents(node, model)}
+
+
+def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
+    """Refuse a field that a step which owns the variables `owned` cannot serve.
+
+    Raises a ValueError if the field has a free parent that is a Dirichlet process or another of
+    POINT_MASSES, is discrete, or belongs to another step.
+    """
+    for parent in free_parents(node, model):
+        kind = type(parent.owner.op)
+        if kind in POINT_MASSES:
+            left = possible_of(node, model, lambda likelihood: not likelihood.is_intractable)
+            declared = advice_of(node, left, "declare the field with")
+            raise ValueError(
+                f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
+                f"{REMEDIES[kind].format(parent.name)}; or {declared}"
+            )
+        if parent.dtype.startswith(("int", "uint", "bool")):
+            declared = advice_of(node, possible_of(node, model), "declare the field with")
+            raise ValueError(
+                f"{step} samples continuous variables, but {rv.name} depends on the discrete "
+                f"{parent.name}; {declared}, or "
+                f"make {parent.name} a constant"
+            )
+        if parent not in owned:
+            raise ValueError(
+                f"{step} must own all free variables that reach {rv.name}, but {parent.name} is left "
+                f"to another step: pass {parent.name} to the same {step}"
+            )
+
+
+def served_fields(
+    rvs: list, model: pm.Model, step: str, draws: str, n_sweeps: int
+) -> list[IntractableField]:
+    """Find the intractable fields whose parameters are computed from the free variables `rvs`.
+
+    `draws` and `n_sweeps` are those of the auxiliary samplers.
+
+    Raises
+    ------
+    ValueError
+        If a variable reaches no such field, or a field cannot be served: see `check_parents`.
+    """
+    fields: list[IntractableField] = []
+    reached: set = set()
+    seen = set()
+    for rv, node in intractable_fields(model).items():
+        parents = set(free_parents(node, model))
+        if parents.isdisjoint(rvs) or node in seen:  # missing cells make two variables of a field
+            continue
+        seen.add(node)
+        check_parents(rv, node, rvs, model, step)
+        reached |= parents
+        fields.append(intractable_field(rv, node, model, step, draws, n_sweeps))
+    for rv in rvs:
+        if rv not in reached:
+            raise ValueError(
+                f"{step} samples the parameters of fields with "
+                f'likelihood="particles", but {rv.name} reaches none: leave it to another step'
+            )
+    return fields

@@ -1,5 +1,7 @@
 """What `EdgeGibbs` finds out about itself: what a pseudo-likelihood overstates, no moves."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pymc_mrf.graph.lagged import LaggedGraph
@@ -16,20 +18,29 @@ class PseudoClaims(Remembering):
     n_draws : int
     included, log_odds : (r,) arrays
         Sums over the draws: whether each edge is present, and the log odds of that a priori.
-    weights : list of arrays
-        Parameters of all edges of all fields at some of the draws.
+    weights : list of pairs of arrays
+        Parameters of all edges of all fields at some of the draws: places and values of those not 0, as most
+        of many edges are absent.
     """
 
     remembers = ("n_draws", "included", "log_odds", "weights")
 
     def __init__(self) -> None:
-        self.n_draws, self.included, self.log_odds = 0, np.zeros(1), np.zeros(1)
-        self.weights: list[np.ndarray] = []
+        self.n_draws, self.included, self.log_odds = 0, np.zeros(0), np.zeros(0)
+        self.weights: list[tuple[np.ndarray, np.ndarray]] = []
 
     def add(self, present: np.ndarray, log_odds: np.ndarray) -> None:
         """Add a draw with these edges (r,)."""
+        if not self.n_draws:
+            self.included, self.log_odds = np.zeros((2, len(present)))
         self.n_draws += 1
-        self.included, self.log_odds = self.included + present, self.log_odds + log_odds
+        self.included += present
+        self.log_odds += log_odds
+
+    def keep(self, weights: np.ndarray) -> None:
+        """Keep the parameters of all edges of all fields at this draw."""
+        [places] = np.nonzero(weights)
+        self.weights.append((places, weights[places]))
 
     def warn(self, name: str, fields: list[ObservedField], instead: str) -> list[str]:
         """Warn of claims about the edges called `name`, for one reason only.
@@ -41,12 +52,19 @@ class PseudoClaims(Remembering):
         said = overstated_edges(name, fields[0].name, *claims, fields[0].likelihood.weight)
         if said or not fields[0].likelihood.looks_at_couplings:
             return said
-        ends = np.cumsum([field.factors.size for field in fields])[:-1]
-        for field, eta in zip(fields, np.split(np.array(self.weights), ends, 1), strict=True):
-            rows = [len(block) for block in field.blocks]
-            means = np.average(eta.reshape(len(eta), len(rows), -1), axis=1, weights=rows)
-            said += strong_couplings(field, list(means), instead)
+        sizes = [field.factors.size for field in fields]
+        for field, first in zip(fields, np.cumsum(sizes) - sizes, strict=True):
+            said += strong_couplings(field, self._means(field, first), instead)
         return said
+
+    def _means(self, field: ObservedField, first: int) -> Iterator[np.ndarray]:
+        """Mean parameters (r,) over the rows of a field, whose own begin at `first`, draw by draw."""
+        rows = [len(block) for block in field.blocks]
+        for places, values in self.weights:
+            eta = np.zeros(field.factors.size)
+            own = (places >= first) & (places < first + len(eta))
+            eta[places[own] - first] = values[own]
+            yield np.average(eta.reshape(len(rows), -1), axis=0, weights=rows)
 
 
 def seen_twice(fields: list[ObservedField], n_entries: int) -> np.ndarray:

@@ -182,7 +182,7 @@ class EdgeGibbs(EdgeStep):
     worth less than a twentieth of the points, or if the distance, root mean square over the draws, was above
     2.2; if a pseudo-likelihood that counts edges more than once claims too few false ones
     (`pymc_mrf.likelihood.pseudo.checks`), or else couplings are so strong that a pseudo-likelihood is less
-    near to the posterior (`pymc_mrf.fields.coupling_strength`); or if neither an edge nor a weight ever
+    near to the posterior (`pymc_mrf.fields.pairwise_tables`); or if neither an edge nor a weight ever
     changed in 50 draws or more.
 
     References
@@ -409,7 +409,7 @@ class EdgeGibbs(EdgeStep):
             if self._engine.is_pseudo:
                 self.of_pseudo.add(self._engine.present(w), prior.log_odds)
                 if is_kept(self.count):
-                    self.of_pseudo.weights.append(self._engine.edge_parameters())
+                    self.of_pseudo.keep(self._engine.edge_parameters())
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:

@@ -3,8 +3,9 @@
 PyMC keeps a number, or a vector of one length, for every draw and step. Probabilities of all edges in all
 draws would take more room than the draws themselves, so that sums over a number of draws, the period, are
 kept: edge e tells its own at draws e, e + period, e + 2 period, ..., and of each draw there is a vector of
-r / period sums. Of a hopeless edge nothing is known but at these draws, which then stand for the others
-since. It says itself of which edges they are, so that draws may be left out or put together.
+r / period sums, in single precision: they are logs, whose Monte-Carlo errors are larger by far. Of a
+hopeless edge nothing is known but at these draws, which then stand for the others since. It says itself of
+which edges they are, so that draws may be left out or put together.
 """
 
 import copy
@@ -63,7 +64,7 @@ class PresenceRecord(Remembering):
         self.sums = np.full((2, n_edges), -np.inf)
         self.n_draws = 0
         self._period = period_of(n_edges)
-        self._untold = np.full(self.size, np.nan)
+        self._untold = np.full(self.size, np.nan, dtype=np.float32)
 
     @property
     def size(self) -> int:
@@ -93,7 +94,7 @@ class PresenceRecord(Remembering):
         first = self.n_draws % period
         self.n_draws += 1
         told = self.sums[:, first::period]
-        found = np.full(self.size, np.nan)
+        found = np.full_like(self._untold, np.nan)
         found[:N_FIRST] = period, first
         found[N_FIRST:].reshape(2, -1)[:, : told.shape[1]] = told - np.log(
             n_visits * min(self.n_draws, period)

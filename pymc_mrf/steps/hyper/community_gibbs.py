@@ -27,7 +27,12 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV, log_partition_weights
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.kernels.groups.communities import EdgeStates, merge_or_split, order_of_appearance, sweep
+from pymc_mrf.kernels.groups.communities import (
+    EdgeStates,
+    merge_or_split,
+    order_of_appearance,
+    sweep_communities,
+)
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.point_inputs import PointFunction
@@ -42,7 +47,6 @@ REMEDY = (
 
 
 def is_communities(rv) -> bool:
-    """Whether a variable is an `EdgeCommunities`."""
     return rv.owner is not None and isinstance(rv.owner.op, EdgeCommunitiesRV)
 
 
@@ -58,13 +62,8 @@ def communities_of(rv, model: pm.Model):
 class Edges(NamedTuple):
     """Edges whose probabilities depend on the communities, as far as they are known beforehand.
 
-    Attributes
-    ----------
-    ends : (r, 2) int64 array
-    value : TensorVariable
-        Zero where an edge is absent.
-    within, between : TensorVariable
-        Probabilities (r,) of the edges, if their ends are in one community and if they are in two.
+    `ends` (r, 2) int64. `value`: zero where an edge is absent. `within` and `between`: probabilities
+    (r,) of the edges, if their ends are in one community and if they are in two.
     """
 
     ends: np.ndarray
@@ -170,7 +169,6 @@ class CommunityGibbs(MRFStep):
         return var in model.free_RVs and communities_of(var, model) is not None
 
     def _update(self, point):
-        """Move the labels, then draw the probabilities."""
         point = dict(point)
         old = point[self._labels]
         labels = np.array(old, dtype=np.int64)
@@ -180,7 +178,7 @@ class CommunityGibbs(MRFStep):
         n_accepted = n_moved = 0
         for _ in range(self._n_rounds):
             n_accepted += merge_or_split(labels, N_SCANS, network, self.rng)
-            n_moved += sweep(labels, network, self.rng)
+            n_moved += sweep_communities(labels, network, self.rng)
         n = order_of_appearance(labels)
         point[self._labels] = labels.astype(old.dtype)
         for update in self._updates:

@@ -134,16 +134,8 @@ def _parameters(child) -> tuple:
 class Update(NamedTuple):
     """Compiled update of one variable.
 
-    Attributes
-    ----------
-    rv, name : str
-        Of the variable and of its value.
-    prior : type
-        Op of the prior.
-    read : PointFunction
-        The two parameters of the full conditional.
-    transform : type
-        That of the value variable, as in `FORWARD`.
+    `rv` and `name`: of the variable and of its value. `prior`: Op of the prior. `read`: the two
+    parameters of the full conditional. `transform`: that of the value variable, as in `FORWARD`.
     """
 
     rv: str
@@ -236,7 +228,6 @@ class ConjugateHyperparameters(ConjugateStep):
         return compile_update(rv, self._model, self._compile_kwargs)
 
     def _prepare(self):
-        """Find the vectors whose entries are counted."""
         model = self._model
         values = {model.rvs_to_values[child] for rv in self._rvs for child in children(rv, model)}
         self._free = [value.name for value in values if value in model.value_vars]
@@ -244,7 +235,6 @@ class ConjugateHyperparameters(ConjugateStep):
         self._known = [PointFunction(value, model) for value in known]
 
     def _update(self, point):
-        """Count the entries that are not 0, and draw."""
         vectors = [point[name] for name in self._free] + [read(point) for read in self._known]
         n_present = sum(map(np.count_nonzero, vectors))
         point, _, moved = super()._update(point)

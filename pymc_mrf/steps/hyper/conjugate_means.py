@@ -53,14 +53,8 @@ def field_of_means(rv, model: pm.Model):
 class RowTotals(NamedTuple):
     """What the rows of a field tell of its means.
 
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    average : (c,) array
-        Of the measurements.
-    features : (Q,) array
-        Sums of the features of the answers.
+    `n`: number of rows. `average` (c,): of the measurements. `features` (Q,): sums of the features of
+    the answers.
     """
 
     n: int
@@ -71,17 +65,10 @@ class RowTotals(NamedTuple):
 class FieldMeans:
     """Draws of the means of one field.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        The means (c,), for which `field_of_means` finds the field.
-    model : pymc.Model
-    compile_kwargs : dict, optional
+    `rv`: the means (c,), for which `field_of_means` finds the field. `compile_kwargs` (dict, optional).
 
-    Attributes
-    ----------
-    held : HeldData
-        To be asked at the start of every chain whether the data are still those of the model.
+    Attributes: `held`: to be asked at the start of every chain whether the data are still those of the
+    model.
     """
 
     def __init__(self, rv, model: pm.Model, compile_kwargs=None) -> None:
@@ -104,11 +91,10 @@ class FieldMeans:
         self.held = HeldData(self._field.name, ConjugateMeans.__name__, parameters)
 
     def _summed(self, x: np.ndarray) -> RowTotals:
-        """Sum rows `x` (n, d)."""
         features = np.zeros(0)
         if self._layout is not None:
             states = x[:, self._field.op.columns.answers].T.astype(np.int8)
-            features = kernels.listed(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
+            features = kernels.list_states(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
         return RowTotals(len(x), x[:, self._field.columns].mean(axis=0), features)
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
@@ -184,5 +170,4 @@ class ConjugateMeans(ConjugateStep):
         return FieldMeans(rv, self._model, self._compile_kwargs)
 
     def _prepare(self):
-        """Hold the data of the fields, whose sums are taken once."""
         self._held = [means.held for means in self._draws]

@@ -19,9 +19,8 @@ from pytensor.tensor.math import Sum
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
-from pymc_mrf.steps.latent.latent_bounds import CHECKED, check_indices
-from pymc_mrf.steps.latent.latent_imputed import can_be_drawn
-from pymc_mrf.steps.latent.latent_vectors import SplitNormal, is_split_normal
+from pymc_mrf.steps.latent.latent_imputed import SplitNormal, can_be_drawn, is_split_normal
+from pymc_mrf.steps.latent.latent_warnings import CHECKED, check_indices
 
 N_CHECKS = 20
 JITTERS = (0.3, 0.01, 0.0)
@@ -30,12 +29,8 @@ JITTERS = (0.3, 0.01, 0.0)
 class Evidence(NamedTuple):
     """Terms of the model at one point, evaluated at each state of the field.
 
-    Attributes
-    ----------
-    cells : (K, C) array
-        Log density cell by cell, all nodes being in the same state.
-    table : (N, K) array
-        Log weight of each state of each node: sums of the cells that depend on this node alone.
+    `cells` (K, C): log density cell by cell, all nodes being in the same state. `table` (N, K): log
+    weight of each state of each node: sums of the cells that depend on this node alone.
     """
 
     cells: np.ndarray
@@ -184,11 +179,8 @@ class LatentEvidence:
         `evidence` is what `read` returned for `point`.
         Zero, up to rounding that is discarded, at all configurations if the evidence is complete.
 
-        Raises
-        ------
-        ValueError
-            If the evidence excludes a state that is possible: a dependence on several nodes that the
-            search missed.
+        Raises a ValueError if the evidence excludes a state that is possible: a dependence on several
+        nodes that the search missed.
         """
         known = self._known_residual
         if known is not None and known[0] is evidence and np.array_equal(known[1], indices):

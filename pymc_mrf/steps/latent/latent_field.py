@@ -13,17 +13,14 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.fields.block_sweep import BlockSweep, cell_blocks
-from pymc_mrf.fields.cluster_sweep import ClusterSweep
-from pymc_mrf.fields.pairwise_sweep import PairwiseSweep
+from pymc_mrf.fields.sweeps import BlockSweep, ClusterSweep, PairwiseSweep, cell_blocks
 from pymc_mrf.fields.tree_simulation import FactorTreeSimulator
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
+from pymc_mrf.graph.factor_trees import tying_factors
 from pymc_mrf.graph.junction_tree import AUTO_CELLS, MAX_CELLS
 from pymc_mrf.graph.lattice_partition import lattice_trees
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
-from pymc_mrf.graph.tying_factors import tying_factors
 from pymc_mrf.kernels.factor_cells import present_cells
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.steps.common.model_field import ModelField
@@ -52,34 +49,15 @@ def latent_field(rv, node, model: pm.Model, point, n_partitions: int, compile_kw
 class LatentField(ABC):
     """Rows of a latent field.
 
-    Parameters
-    ----------
-    rv : TensorVariable
-        Free variable of `model`.
-    node : Apply
-        The field behind it.
-    model : pymc.Model
-    point : dict
-        Values of all variables, at which impossible combinations are looked for.
-    n_partitions : int
-        Tree partitions to find.
-    compile_kwargs : dict or None
+    `rv`: free variable of `model`. `node`: the field behind it. `point`: values of all variables, at
+    which impossible combinations are looked for. `n_partitions`: tree partitions to find.
+    `compile_kwargs` (dict or None).
 
-    Attributes
-    ----------
-    name : str
-        Of the value of `rv`.
-    free : (m, d) bool array
-        Cells that are not observed.
-    states : (N, K) array
-        Value of each of the N free cells in each state.
-    ties : list of tuples of int
-        Scopes of the factors whose -inf entries tie different trees, whatever the partition: trees drawn
-        one after the other may not reach all configurations.
-    exact : bool
-        Whether rows are drawn at once, instead of tree by tree.
-    exact_if_asked : bool
-        Whether tied rows would be if the field were declared with ``likelihood="exact"``.
+    Attributes: `name`: of the value of `rv`. `free` (m, d) bool: cells that are not observed. `states`
+    (N, K): value of each of the N free cells in each state. `ties`: scopes of the factors whose -inf
+    entries tie different trees, whatever the partition: trees drawn one after the other may not reach
+    all configurations. `exact`: whether rows are drawn at once, instead of tree by tree.
+    `exact_if_asked`: whether tied rows would be if the field were declared with ``likelihood="exact"``.
     """
 
     def __init__(self, rv, node, model: pm.Model, point, n_partitions: int, compile_kwargs) -> None:
@@ -117,7 +95,7 @@ class LatentField(ABC):
         self.exact_if_asked = bool(self.ties) and self._fits(most)
         if self.exact:
             self._tree = self._op.tree
-            self._work = tree_kernels.allocate(self._tree.arrays)
+            self._work = tree_kernels.allocate_workspace(self._tree.arrays)
         self._sweeps = self._draw_rows if self.exact else self._whole_sweep()
 
     def _fits(self, limit: int) -> bool:
@@ -178,10 +156,7 @@ class LatentField(ABC):
     def indices(self, value: np.ndarray) -> np.ndarray:
         """State indices (m, d) int8 of all rows from the value of the variable, not to be changed.
 
-        Raises
-        ------
-        ValueError
-            If an entry is not a state.
+        Raises a ValueError if an entry is not a state.
         """
         if self._translated is not None and np.array_equal(value, self._translated[0]):
             return self._translated[1]
@@ -191,7 +166,6 @@ class LatentField(ABC):
         return x
 
     def value(self, x: np.ndarray, shape: tuple) -> np.ndarray:
-        """Value of the variable from state indices (m, d)."""
         value = self._op.decode(x[self.free]).astype(self._dtype, copy=False).reshape(shape)
         self._translated = value.copy(), x
         return value
@@ -249,7 +223,7 @@ class LatentField(ABC):
             if tree_kernels.collect(arrays, work.tables, work) == -np.inf:
                 row = None if self._n_rows == 1 else int(self._rows[c])
                 raise ValueError(impossible_row(self.name, row, not self.free[c].all()))
-            tree_kernels.draw(arrays, work, x[c : c + 1], rng)
+            tree_kernels.draw_rows(arrays, work, x[c : c + 1], rng)
 
 
 class PairwiseLatentField(LatentField):
@@ -341,7 +315,6 @@ class FactorLatentField(LatentField):
         return [self._op.graph.scopes[f] for f in found[best]]
 
     def is_possible(self, x, tables):
-        """Look every cell up."""
         [flat] = tables
         links = factor_links(self._op.graph)
         cells = np.empty(self._op.graph.n_factors, dtype=np.int64)

@@ -1,27 +1,34 @@
 """Missing data that depend on a hidden field are drawn with it.
 
-PyMC makes a free variable of the missing entries of data. Given such an entry, the state of its node would
-hardly ever change, and given the state, neither would the entry. The field is therefore drawn without them,
-and they are drawn from their law given the field: both together given the rest of the model.
+PyMC makes a free variable of the missing entries of data. Given such an entry, the state of its node
+would hardly ever change, and given the state, neither would the entry. The field is therefore drawn
+without them, and they are drawn from their law given the field: both together given the rest of the
+model.
+
+Of the components of normal vectors, PyMC has one log density for those that are observed and those that
+are free. The others are normal without the latter, which are drawn given the others.
 """
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
+from pymc.distributions.distribution import PartialObservedRV
+from pymc.logprob.basic import logp
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant
+from pytensor.tensor.linalg import solve
+from pytensor.tensor.random.basic import MvNormalRV
 from pytensor.tensor.random.type import RandomType
-
-from pymc_mrf.steps.latent.latent_vectors import SplitNormal, is_split_normal
 
 
 class Imputed:
     """Free variables that depend on a field and on which nothing depends.
 
-    Parameters
-    ----------
-    rvs : list of TensorVariable
-        Free variables of `model`, maybe missing components of normal vectors.
-    model : pymc.Model
+    `rvs`: free variables of `model`, maybe missing components of normal vectors.
     """
 
     def __init__(self, rvs: list, model: pm.Model) -> None:
@@ -52,7 +59,6 @@ class Imputed:
         return self._generators[-1]
 
     def draw(self, point: dict, rng: np.random.Generator) -> dict:
-        """Return `point` with new values."""
         if self._f is None:
             return point
         for shared in self._generators:
@@ -62,9 +68,87 @@ class Imputed:
 
 
 def can_be_drawn(rv, model: pm.Model, point: dict) -> bool:
-    """Whether a variable has random draws."""
     try:
         Imputed([rv], model).draw(point, np.random.default_rng(0))
     except NotImplementedError:
         return False
     return True
+
+
+class _Pattern(NamedTuple):
+    """Rows (r,) that miss the same components, those that they have and miss; data, mean, covariance."""
+
+    rows: np.ndarray
+    seen: np.ndarray
+    missing: np.ndarray
+    value: pt.TensorVariable
+    mean: pt.TensorVariable
+    cov: pt.TensorVariable
+
+    def block(self, a: np.ndarray, b: np.ndarray):
+        """Covariances of components `a` and `b`."""
+        return self.cov[..., a, :][..., b]
+
+
+class SplitNormal:
+    """A ``pm.MvNormal`` with missing components.
+
+    `rv`: its observed or its free part, for which `is_split_normal`.
+    """
+
+    def __init__(self, rv, model: pm.Model) -> None:
+        dist, mask = rv.owner.inputs
+        self._mask = np.asarray(mask.data)
+        self._value = model.rvs_to_values[rv.owner.outputs[0]]
+        self._dist = dist.owner
+        self._parameters = model.replace_rvs_by_values(dist.owner.op.dist_params(dist.owner))
+
+    def _patterns(self) -> Iterator[_Pattern]:
+        shape = self._mask.shape
+        mean, cov = self._parameters
+        mask = self._mask.reshape(-1, shape[-1])
+        mean = pt.broadcast_to(mean, shape).reshape((-1, shape[-1]))
+        value = pt.zeros(shape, self._value.dtype)[~self._mask].set(self._value).reshape((-1, shape[-1]))
+        if cov.ndim > 2:
+            cov = pt.broadcast_to(cov, (*shape, shape[-1])).reshape((-1, shape[-1], shape[-1]))
+        kinds, kind = np.unique(mask, axis=0, return_inverse=True)
+        for k, is_missing in enumerate(kinds):
+            rows = np.flatnonzero(kind == k)
+            seen, missing = np.flatnonzero(~is_missing), np.flatnonzero(is_missing)
+            own = cov[rows] if cov.ndim > 2 else cov
+            yield _Pattern(rows, seen, missing, value[rows], mean[rows], own)
+
+    def log_density(self):
+        """Log density of the components that are observed, row by row, those without any left out."""
+        return pt.concatenate(
+            [
+                logp(pm.MvNormal.dist(p.mean[:, p.seen], p.block(p.seen, p.seen)), p.value[:, p.seen])
+                for p in self._patterns()
+                if p.seen.size
+            ]
+        )
+
+    def draw(self, rng):
+        """Missing components given the others, from a generator.
+
+        Whole vectors are drawn, and moved by what their components differ from the observed ones (Rue & Held,
+        2005, sec. 2.3.3).
+        """
+        _, size, *_ = self._dist.inputs
+        z = self._dist.op.make_node(rng, size, *self._parameters).outputs[1]
+        z = z.reshape((-1, self._mask.shape[-1]))
+        for p in self._patterns():
+            if p.seen.size and p.missing.size:
+                off = (p.value - z[p.rows])[:, p.seen]
+                weights = solve(p.block(p.seen, p.seen), p.block(p.seen, p.missing), assume_a="pos")
+                moved = off @ weights if weights.ndim == 2 else (off[:, None] @ weights)[:, 0]
+                z = z[p.rows[:, None], p.missing].inc(moved)
+        return z.reshape(self._mask.shape)[self._mask]
+
+
+def is_split_normal(rv) -> bool:
+    """Whether a variable is the observed or the free part of a `SplitNormal`."""
+    if not isinstance(rv.owner.op, PartialObservedRV):
+        return False
+    dist, mask = rv.owner.inputs
+    return isinstance(dist.owner.op, MvNormalRV) and isinstance(mask, Constant)

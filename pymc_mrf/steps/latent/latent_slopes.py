@@ -36,19 +36,9 @@ def log_prior(model: pm.Model, names: list[str], evidence: LatentEvidence):
 def slopes_of(evidence: LatentEvidence, model: pm.Model, names: list[str]) -> Slopes | None:
     """Make a function that gives the slopes by these parameters, one after the other.
 
-    Parameters
-    ----------
-    evidence : LatentEvidence
-    model : pymc.Model
-    names : list of str
-        Names of values.
-
-    Returns
-    -------
-    callable or None
-        Of a point, the owner (C,) of each cell of the evidence, -1 where none, and probabilities (N, K) of
-        the states. None where there is no gradient, or Python is slow, as it is with many
-        small matrices and with loops.
+    `names`: names of values. Returns callable or None: of a point, the owner (C,) of each cell of the
+    evidence, -1 where none, and probabilities (N, K) of the states. None where there is no gradient, or
+    Python is slow, as it is with many small matrices and with loops.
     """
     by_name = {value.name: value for value in model.value_vars}
     values = [by_name[name] for name in names]

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.auxiliary.intractable_parents import POINT_MASSES
+from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent.latent_field import LatentField, PairwiseLatentField
@@ -74,24 +74,9 @@ def fitted_classes(
 ) -> dict[str, np.ndarray]:
     """Fit the parameters of the evidence that are at PyMC's default.
 
-    Parameters
-    ----------
-    field : LatentField
-    evidence : LatentEvidence
-        About `field`.
-    node : Apply
-        The field.
-    model : pymc.Model
-    point : dict
-        Where the chain starts.
-    default : dict
-        Where PyMC starts the variables for which the model gives no start.
-    compile_kwargs : dict or None
-
-    Returns
-    -------
-    dict
-        New values, by name; empty where there is nothing to fit, or no fit is better than the start.
+    `evidence`: about `field`. `node`: the field. `point`: where the chain starts. `default`: where PyMC
+    starts the variables for which the model gives no start. `compile_kwargs` (dict or None). Returns
+    dict: new values, by name; empty where there is nothing to fit, or no fit is better than the start.
     """
     names, hidden = _to_fit(evidence, node, model, point, default)
     if not names:
@@ -114,7 +99,6 @@ def fitted_classes(
 
 
 def _why_not(field: LatentField, evidence: LatentEvidence, owner, has_slopes: bool, size: int) -> str:
-    """Say why nothing is fitted; nothing if it is."""
     most = MAX_COORDINATES if has_slopes else MAX_DIFFERENCES
     if not isinstance(field, PairwiseLatentField):
         return "the field is a FactorGraphMRF"
@@ -220,7 +204,6 @@ class _VariationalEM:
         self._step = STEP if min(dtype.itemsize for dtype in dtypes) >= 8 else SINGLE_STEP
 
     def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        """Parameters by name."""
         parts = zip(self._names, self._parts.of(theta), strict=True)
         return {name: part.astype(self._point[name].dtype) for name, part in parts}
 

@@ -1,8 +1,28 @@
-"""What `TreeGibbs` warns of before it samples, and says where nothing is possible."""
+"""What `TreeGibbs` warns of and refuses before it samples, and says where nothing is possible.
+
+It refuses models that take entries of arrays by states that are not there. PyTensor's numba backend
+checks no bounds: ``mu[x]`` then reads whatever lies behind the array. What is indexed is therefore
+evaluated once by PyTensor's Python backend, which checks them.
+"""
 
 import numpy as np
+import pymc as pm
+from pytensor.compile.mode import Mode
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+)
 
 from pymc_mrf.checks import warn_user
+from pymc_mrf.steps.common.point_inputs import PointFunction
+
+CHECKED = Mode(linker="py", optimizer="fast_compile")
+N_CONFIGURATIONS = 10
+TAKES = Subtensor, AdvancedSubtensor
+SETS = IncSubtensor, AdvancedIncSubtensor
 
 
 def warn_of_ties(name: str, scopes: list[tuple[int, ...]], exact_if_asked: bool) -> None:
@@ -43,13 +63,7 @@ def warn_of_no_fit(name: str, parameters: list[str], why: str) -> None:
 
 
 def refuse_order(name: str, values: list[str]) -> None:
-    """Refuse starts that are not finite, where another step comes before the one that would move them.
-
-    Raises
-    ------
-    ValueError
-        Always.
-    """
+    """Refuse starts that are not finite, where another step comes before the one that would move them."""
     raise ValueError(
         f"PyMC starts {', '.join(values)} at infinity, as the transform `ordered` does with equal numbers, "
         "and the step that moves it cannot leave that. TreeGibbs starts it at a fit to the data if it comes "
@@ -63,11 +77,6 @@ def refuse_start(name: str, cell: str, node: str | None) -> None:
 
     `cell` is one of the data that is impossible at all configurations, if one is, and `node` what it depends
     on, if that is known.
-
-    Raises
-    ------
-    ValueError
-        Always.
     """
     if node is not None:
         raise ValueError(
@@ -88,13 +97,7 @@ def refuse_start(name: str, cell: str, node: str | None) -> None:
 
 
 def refuse_state(node: str, terms: list[str]) -> None:
-    """Refuse evidence by these terms that leaves a node without a state.
-
-    Raises
-    ------
-    ValueError
-        Always.
-    """
+    """Refuse evidence by these terms that leaves a node without a state."""
     raise ValueError(
         f"no state of {node} is possible: at each of its states, a term that depends on it is -inf or "
         f"undefined ({', '.join(terms)}); correct the data, or let the distributions allow them"
@@ -114,4 +117,51 @@ def impossible_row(name: str, row: int | None, observed: bool) -> str:
     return (
         f"no configuration of {name}{'' if row is None else f' in row {row}'} is possible: the tables of the "
         f"field or the terms that depend on it are -inf throughout{cells}"
+    )
+
+
+def check_indices(value, terms, model: pm.Model, states: np.ndarray, point) -> None:
+    """Refuse terms that leave the bounds of an array with all nodes in one state, or in random ones.
+
+    `value`: value variable of the field, with N entries. `terms` list of (TensorVariable,
+    TensorVariable): random variables or potentials, and their log densities. `states` (N, K): value of
+    each entry in each of its states. `point`: values of all variables. Raises a ValueError if an index
+    is out of bounds.
+    """
+    N, K = states.shape
+    rng = np.random.default_rng(0)
+    shape = np.shape(point[value.name])
+    random = states[np.arange(N), rng.integers(K, size=(N_CONFIGURATIONS, N))]
+    for variable, term in terms:
+        indexed = _indexed(term, value)
+        if not indexed:
+            continue
+        f = PointFunction(indexed, model, {"mode": CHECKED})
+        for c, configuration in enumerate([*states.T, *random]):
+            try:
+                f({**point, value.name: configuration.reshape(shape)})
+            except IndexError as error:
+                where = f"all nodes are in state {configuration.max()}" if c < K else "nodes differ"
+                raise ValueError(_message(value.name, variable.name, where, states, error)) from error
+
+
+def _indexed(term, value) -> list:
+    """Find the outputs of operations in the graph of `term` whose indices depend on `value`."""
+    found = []
+    for node in {v.owner: None for v in ancestors([term]) if v.owner is not None}:
+        op = getattr(node.op, "core_op", node.op)
+        first = 1 if isinstance(op, TAKES) else 2 if isinstance(op, SETS) else None
+        if first is not None and value in set(ancestors(node.inputs[first:])):
+            found.append(node.outputs[0])
+    return found
+
+
+def _message(name: str, child: str, where: str, states: np.ndarray, error: IndexError) -> str:
+    every = np.unique(states)
+    recode = f", and ({name} + 1) // 2 counts them from 0" if every.tolist() == [-1, 1] else ""
+    return (
+        f"{child} takes an entry by the states of {name} that is not there when {where}: "
+        f"{str(error).splitlines()[0]}. What is indexed by {name} needs one entry for each of its "
+        f"{len(every)} states ({', '.join(map(str, every[:5]))}{', ...' if len(every) > 5 else ''})"
+        f"{recode}"
     )

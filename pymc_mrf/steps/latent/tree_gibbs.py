@@ -12,7 +12,7 @@ from pymc_mrf.checks import flag, warn_user, whole_number
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.fields.cluster_sweep import Attraction
+from pymc_mrf.fields.sweeps import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.held_data import HeldData
@@ -383,10 +383,7 @@ class TreeGibbs(MRFStep):
     def _begin(self, point, x, tables, evidence, weights) -> np.ndarray:
         """Keep the user's start of a chain; replace PyMC's default by nodes drawn one by one.
 
-        Raises
-        ------
-        ValueError
-            If neither is possible.
+        Raises a ValueError if neither is possible.
         """
         start = self._field.start_weights(tables)
         at_once = self._field.exact and not self._proposals
@@ -422,6 +419,5 @@ class TreeGibbs(MRFStep):
         refuse_state(self._label(n), self._evidence.terms_that_exclude(evidence, n))
 
     def _label(self, n: int) -> str:
-        """Free cell n of the field."""
         c, i = np.argwhere(self._field.free)[n].tolist()
         return self._field.label(c, i)

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links, factor_schedule, node_schedule
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links, factor_schedule, node_schedule
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import belief_propagation as kernel
 from tests.reference import belief_propagation as twin

@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as kernels
 from tests.reference import factor_graph as reference
 

@@ -1,12 +1,13 @@
-"""Sparse factors, determinants and their slopes against dense ones."""
+"""Sparse Cholesky factors and inverses against dense ones."""
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.cholesky_pattern import cholesky_pattern
+from pymc_mrf.graph.elimination import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes
+from pymc_mrf.kernels.estimates.sparse_cholesky import log_determinant_and_slopes, selected_inverse
 
 GRAPHS = {
     "grid": builders.grid(5, 7),
@@ -45,3 +46,24 @@ def test_fill_in_of_a_lattice_is_little():
     pattern = cholesky_pattern(builders.grid(30, 30))
     assert len(pattern.rows) < 20_000
     assert (np.diff(pattern.indptr) ** 2).sum() < 1_000_000
+
+
+def test_entries_in_the_pattern_of_the_factor(rng):
+    # a random factor whose pattern is closed: each column passes its rows on to the next in it
+    n = 12
+    pattern = rng.random((n, n)) < 0.25
+    pattern = np.tril(pattern, -1)
+    for j in range(n):
+        rows = np.flatnonzero(pattern[:, j])
+        if len(rows):
+            pattern[rows[1:], rows[0]] = True
+    lower = np.where(pattern, rng.normal(size=(n, n)), 0.0) + np.eye(n)
+    pivots = rng.uniform(0.5, 2.0, n)
+    factor = csc_array(lower)
+    factor.sort_indices()
+    found = np.empty(factor.nnz)
+    selected_inverse(factor.indptr, factor.indices, factor.data, pivots, found)
+    inverse = np.linalg.inv(lower @ np.diag(pivots) @ lower.T)
+    columns = np.repeat(np.arange(n), np.diff(factor.indptr))
+    np.testing.assert_allclose(found, inverse[factor.indices, columns], atol=1e-9)
+    assert n < factor.nnz < n * (n + 1) // 2  # neither diagonal nor full

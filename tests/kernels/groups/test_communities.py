@@ -77,7 +77,7 @@ def test_prior_draws(rng, rate):
 @pytest.mark.parametrize("fixed", [True, False])
 def test_log_posterior_of_every_partition(fixed):
     net, counts = network(fixed=fixed), np.zeros((2, 2), np.int64)
-    found = [communities.log_posterior(np.array(labels), net, counts) for labels in PARTITIONS]
+    found = [communities.log_posterior_of_labels(np.array(labels), net, counts) for labels in PARTITIONS]
     expected = np.log(posterior(fixed=fixed))
     np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-9, atol=1e-9)
 
@@ -93,7 +93,7 @@ def test_moves_leave_the_posterior_invariant(rng, move, fixed):
         for start in rng.choice(len(PARTITIONS), n, p=p):
             labels = np.array(PARTITIONS[start])
             if move == "sweep":
-                communities.sweep(labels, net, rng)
+                communities.sweep_communities(labels, net, rng)
             else:
                 communities.merge_or_split(labels, 2, net, rng)
             assert set(labels) == set(range(labels.max() + 1))  # no gaps
@@ -131,7 +131,7 @@ def test_one_node_and_no_edges(rng):
     )  # fmt: skip
     labels, counts = np.zeros(4, np.int64), np.zeros(len(PARTITIONS))
     for _ in range(8000):
-        communities.sweep(labels, net, rng)
+        communities.sweep_communities(labels, net, rng)
         communities.merge_or_split(labels, 2, net, rng)
         communities.order_of_appearance(labels)
         counts[INDEX[tuple(labels.tolist())]] += 1
@@ -140,4 +140,4 @@ def test_one_node_and_no_edges(rng):
     assert np.abs(share - p).max() < 4.5 * np.sqrt(0.25 / 2000)  # at least 2000 effective draws
     one = np.zeros(1, np.int64)
     assert not communities.merge_or_split(one, 2, net, rng)
-    assert communities.sweep(one, net._replace(indptr=np.zeros(2, np.int64)), rng) == 0
+    assert communities.sweep_communities(one, net._replace(indptr=np.zeros(2, np.int64)), rng) == 0

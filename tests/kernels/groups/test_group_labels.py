@@ -7,7 +7,7 @@ from scipy import special, stats
 from pymc_mrf.kernels.groups import group_labels as kernels
 from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
-from pymc_mrf.kernels.groups.independent_edges import FixedView
+from pymc_mrf.kernels.groups.group_labels import FixedView
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from tests.kernels.priors.densities import log_logistic
 from tests.marks import slow
@@ -128,7 +128,7 @@ def test_groups_of_values(rng):
 def test_indices_follow_their_weights(rng):
     log_weights = np.array([-1000.0, -1001.0, -1000.5, -np.inf, 7.0])
     counts = np.bincount(
-        [kernels.draw_index(log_weights.copy(), 4, rng) for _ in range(10_000)], minlength=4
+        [kernels.draw_by_log_weights(log_weights.copy(), 4, rng) for _ in range(10_000)], minlength=4
     )
     assert_frequencies(counts[:3], special.softmax(log_weights[:3]))
     assert counts[3] == 0

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.families import BOLTZMANN, agreement, potts
-from pymc_mrf.fields.ordinal import ordinal
+from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal, potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.edge_terms import (
@@ -14,8 +13,8 @@ from pymc_mrf.kernels.groups.edge_terms import (
     log_likelihood,
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
-from pymc_mrf.kernels.groups.grouped_particles import fill_shares
-from pymc_mrf.kernels.groups.independent_edges import describe_fixed, follow_fixed
+from pymc_mrf.kernels.groups.group_labels import describe_fixed, follow_fixed
+from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
 from pymc_mrf.kernels.views import noise
 from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
@@ -171,7 +170,7 @@ def test_exhaustive_particles_are_exact(name, rng):
     pairs = enumeration.marginals(SQUARE.edges, tables, node_tables)[1]
     expected = np.stack([pairs[:, statistic == f].sum(axis=1) for f in np.unique(statistic)], axis=1)
     shares = np.empty(expected.shape)
-    fill_shares(engine.view(eta), np.arange(5), shares)
+    fill_level_shares(engine.view(eta), np.arange(5), shares)
     np.testing.assert_allclose(shares, expected, atol=1e-10)
     mores = []
     for e in range(5):
@@ -206,13 +205,13 @@ def test_particles_follow_changes(name, rng):
         eta[e] = value
     pairs = enumeration.marginals(SQUARE.edges, eta[:, None, None] * statistic, node_tables)[1]
     expected = np.stack([pairs[:, statistic == f].sum(axis=1) for f in engine.levels], axis=1)
-    fill_shares(view, np.arange(5), shares)
+    fill_level_shares(view, np.arange(5), shares)
     # 4.5 standard errors without Rao-Blackwellisation, at the effective size
     error = 4.5 * 0.5 / np.sqrt(engine.least_size * m)
     assert np.abs(shares - expected).max() < error
     # control: the same particles, of equal weights, taken to stand for what came before
     stand_for(engine, engine.get_state()[0], eta + 1.0)
-    fill_shares(view, np.arange(5), shares)
+    fill_level_shares(view, np.arange(5), shares)
     assert np.abs(shares - expected).max() > error
 
 

@@ -3,7 +3,6 @@ import pytest
 
 from pymc_mrf.kernels.groups import partitions as kernels
 from tests.reference import partitions as reference
-from tests.statistics import assert_frequencies, chi_square_pvalue
 
 
 def random_labels(rng, n, r, K):
@@ -97,38 +96,3 @@ def test_greedy_reassignment_ends_where_no_single_move_helps(rng):
             moved = grouping.tolist()
             moved[i] = k
             assert reference.expected_vi(moved, draws) >= reached - 1e-9
-
-
-def partition_counts(rows, partitions):
-    out = np.empty_like(rows)
-    kernels.first_appearance(rows, out)
-    index = {tuple(p): k for k, p in enumerate(partitions)}
-    return np.bincount([index[tuple(row)] for row in out.tolist()], minlength=len(partitions))
-
-
-@pytest.mark.parametrize("K", [1, 2, 3, 5])
-def test_random_groupings_are_uniform_given_their_number(rng, K):
-    partitions = [p for p in reference.all_partitions(5) if max(p) + 1 == K]
-    rows = np.empty((20_000, 5), np.int32)
-    alone = kernels.alone_probabilities(5, K)
-    kernels.random_groupings(np.full(len(rows), K), alone, rows, rng)
-    counts = partition_counts(rows, partitions)
-    if len(partitions) == 1:
-        assert counts.tolist() == [20_000]
-    else:
-        assert_frequencies(counts, np.full(len(partitions), 1 / len(partitions)))
-
-
-def test_uniformity_check_detects_shuffled_sizes(rng):
-    """Negative control: permuting one grouping keeps its group sizes and reaches no other."""
-    partitions = [p for p in reference.all_partitions(5) if max(p) + 1 == 2]
-    rows = rng.permuted(np.tile(np.array([0, 0, 1, 1, 1], np.int32), (20_000, 1)), axis=1)
-    counts = partition_counts(rows, partitions)
-    assert chi_square_pvalue(counts, np.full(len(partitions), 1 / len(partitions))) < 1e-9
-
-
-def test_stirling_ratios_stay_finite_for_many_items():
-    alone = kernels.alone_probabilities(3000, 60)
-    assert np.all((alone >= 0) & (alone <= 1))
-    assert alone[5, 5] == 1.0
-    assert alone[4, 2] == pytest.approx(1 / 7)  # S(3, 1) / S(4, 2)

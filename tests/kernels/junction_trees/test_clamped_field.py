@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels.junction_trees import clamped_field as kernels
-from pymc_mrf.kernels.junction_trees.junction_tree import allocate
+from pymc_mrf.kernels.junction_trees.junction_tree import allocate_workspace
 from tests.reference.factor_graph import weights
 
 CARDS = [2, 3, 2, 2, 3, 2]
@@ -34,7 +33,7 @@ def test_sums_are_those_of_enumeration(scale, excluded, rng):
         agrees = ((configurations == row) | (row < 0)).all(axis=1)
         expected[c] = logsumexp(logs[agrees])
     assert (expected == -np.inf).any() == excluded
-    work, out, states = allocate(TREE.arrays), np.empty(60), np.empty(6, dtype=np.int64)
+    work, out, states = allocate_workspace(TREE.arrays), np.empty(60), np.empty(6, dtype=np.int64)
     kernels.clamped_log_partitions(z, TREE.arrays, LINKS, flat, work, out)
     by_listing = [kernels.sum_over_states(row, LINKS, flat, states) for row in z]
     by_tree = [kernels.sum_by_tree(row, TREE.arrays, flat, work) for row in z]

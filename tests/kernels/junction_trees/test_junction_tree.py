@@ -11,7 +11,7 @@ from pymc_mrf.graph.junction_tree import JunctionTree, junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 from pymc_mrf.kernels.junction_trees import junction_tree_derivatives as derivatives
-from pymc_mrf.kernels.junction_trees import junction_tree_logs as logs
+from pymc_mrf.kernels.junction_trees import junction_tree_loops as logs
 from tests.reference import enumeration, factor_graph
 from tests.statistics import assert_frequencies, chi_square_pvalue
 
@@ -28,7 +28,7 @@ def random_graph(rng):
 
 
 def prepared(tree, edge_tables, node_tables):
-    work = kernel.allocate(tree.arrays)
+    work = kernel.allocate_workspace(tree.arrays)
     kernel.pack_pairwise(edge_tables, node_tables, work.tables)
     return tree.arrays, work
 
@@ -86,7 +86,7 @@ def test_factor_graphs_of_mixed_cardinality(scale, rng):
     scopes, tables = random_factors(rng, scale)
     tree = JunctionTree(FACTORS, CARDS)
     assert tree.scopes == tuple(scopes)
-    work = kernel.allocate(tree.arrays)
+    work = kernel.allocate_workspace(tree.arrays)
     out = np.empty_like(work.tables)
     value = kernel.log_partition_and_marginals(tree.arrays, flat(tables), work, out)
     assert value == pytest.approx(factor_graph.log_partition(scopes, CARDS, tables), rel=1e-13)
@@ -141,7 +141,7 @@ def test_every_order_gives_the_same_answer(rng):
     expected = factor_graph.log_partition(scopes, CARDS, tables)
     for _ in range(20):
         tree = JunctionTree(FACTORS, CARDS, order=rng.permutation(len(CARDS)).tolist()).arrays
-        assert kernel.collect(tree, flat(tables), kernel.allocate(tree)) == pytest.approx(
+        assert kernel.collect(tree, flat(tables), kernel.allocate_workspace(tree)) == pytest.approx(
             expected, abs=1e-12
         )
 
@@ -166,7 +166,7 @@ def test_marginals_are_the_gradient(rng):
 def test_covariance_equals_enumeration_and_differences_of_marginals(rng):
     scopes, tables = random_factors(rng)
     tree = JunctionTree(FACTORS, CARDS).arrays
-    work = kernel.allocate(tree)
+    work = kernel.allocate_workspace(tree)
     marginals = np.empty_like(work.tables)
     kernel.log_partition_and_marginals(tree, flat(tables), work, marginals)
     shapes = [t.shape for t in tables]
@@ -196,10 +196,10 @@ def test_covariance_equals_enumeration_and_differences_of_marginals(rng):
 def test_draws_have_the_enumerated_frequencies(rng):
     scopes, tables = random_factors(rng, 0.5)
     tree = JunctionTree(FACTORS, CARDS).arrays
-    work = kernel.allocate(tree)
+    work = kernel.allocate_workspace(tree)
     kernel.collect(tree, flat(tables), work)
     x = np.empty((40_000, len(CARDS)), dtype=np.int8)
-    kernel.draw(tree, work, x, rng)
+    kernel.draw_rows(tree, work, x, rng)
     probability = factor_graph.probabilities(scopes, CARDS, tables)
     index = {z: k for k, z in enumerate(probability)}
     counts = np.bincount([index[tuple(z)] for z in x.tolist()], minlength=len(index))
@@ -217,7 +217,7 @@ def test_draws_never_take_impossible_states(rng):
     tree, work = prepared(junction_tree(graph, 3), edge_tables, node_tables)
     kernel.collect(tree, work.tables, work)
     x = np.empty((2000, 3), dtype=np.int8)
-    kernel.draw(tree, work, x, rng)
+    kernel.draw_rows(tree, work, x, rng)
     assert x[:, 0].max() == 1
     assert x[:, 1:].min() == 1
 
@@ -228,7 +228,7 @@ def test_mode_is_the_enumerated_maximum(scale, rng):
         scopes, tables = random_factors(rng, scale)
         tree = JunctionTree(FACTORS, CARDS).arrays
         z = np.empty(len(CARDS), dtype=np.int8)
-        value = kernel.mode(tree, flat(tables), kernel.allocate(tree), z)
+        value = kernel.mode(tree, flat(tables), kernel.allocate_workspace(tree), z)
         weights = factor_graph.weights(scopes, CARDS, tables)
         best = max(weights, key=weights.get)
         assert tuple(z.tolist()) == best
@@ -246,7 +246,7 @@ def test_compiled_equals_python(n_states, rng):
     assert python(tree, work.tables, work, second) == value
     np.testing.assert_array_equal(first, second)
     draws = np.empty((2, 10, 4), dtype=np.int8)
-    for function, x in zip((kernel.draw, kernel.draw.py_func), draws, strict=True):
+    for function, x in zip((kernel.draw_rows, kernel.draw_rows.py_func), draws, strict=True):
         function(tree, work, x, np.random.default_rng(3))
     np.testing.assert_array_equal(*draws)
 
@@ -283,11 +283,11 @@ def test_large_grid_and_large_tree_agree_with_known_values():
 
 def products_and_logs(tree, tables):
     """Log-partition by products, NaN if they refuse; by logs; the marginals of `collect` and of logs."""
-    work = kernel.allocate(tree)
+    work = kernel.allocate_workspace(tree)
     by_products = kernel.collect_products(tree, tables, work)
     marginals, from_logs = np.empty_like(tables), np.empty_like(tables)
     value = kernel.log_partition_and_marginals(tree, tables, work, marginals)
-    by_logs = logs.collect(tree, tables, work)
+    by_logs = logs.collect_in_logs(tree, tables, work)
     kernel.distribute(tree, work, from_logs)
     assert value == pytest.approx(by_logs, rel=1e-12)
     return by_products, by_logs, marginals, from_logs

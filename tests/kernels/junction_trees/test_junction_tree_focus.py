@@ -37,7 +37,7 @@ def block(tree, f):
 @pytest.mark.parametrize("name", TREES)
 def test_marginals_follow_updates_in_any_order(name, scale, rng):
     tree = TREES[name].arrays
-    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    work, state = kernel.allocate_workspace(tree), focus.allocate_focus(tree)
     tables = scale * rng.normal(size=len(work.tables))
     expected = np.empty_like(tables)
     focus.calibrate(tree, tables, state)
@@ -54,7 +54,7 @@ def test_marginals_follow_updates_in_any_order(name, scale, rng):
 
 def test_impossible_states_stay_impossible(rng):
     tree = TREES["grid of three states"].arrays
-    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    work, state = kernel.allocate_workspace(tree), focus.allocate_focus(tree)
     tables = rng.normal(size=len(work.tables))
     tables[rng.choice(len(tables), 8, replace=False)] = -np.inf
     expected = np.empty_like(tables)
@@ -90,7 +90,7 @@ def test_one_visit_of_all_factors_crosses_each_link_at_most_twice():
 def test_rounding_does_not_build_up_over_many_sweeps(rng):
     junction = TREES["grid"]
     tree = junction.arrays
-    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    work, state = kernel.allocate_workspace(tree), focus.allocate_focus(tree)
     tables = rng.normal(size=len(work.tables))
     focus.calibrate(tree, tables, state)
     delta = np.array([0.5, 0.0, 0.0, 0.5])
@@ -116,7 +116,7 @@ def test_logs_serve_only_where_products_would_lose_an_entry(scale, rng):
 @pytest.mark.parametrize("name", ["grid", "grid of three states", "factors"])
 def test_a_change_beyond_the_range_of_products_is_followed(name, rng):
     tree = TREES[name].arrays
-    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    work, state = kernel.allocate_workspace(tree), focus.allocate_focus(tree)
     tables = rng.normal(size=len(work.tables))
     expected = np.empty_like(tables)
     focus.calibrate(tree, tables, state)
@@ -163,7 +163,7 @@ def test_entries_below_the_smallest_numbers_are_not_lost(eta):
     scores = agree @ strengths
     expected = [np.logaddexp.reduce(scores[agree[:, 3] == value]) for value in (True, False)]
     assert out[0] - out[1] == pytest.approx(expected[0] - expected[1], rel=1e-12)
-    work = kernel.allocate(tree)
+    work = kernel.allocate_workspace(tree)
     log_partition = kernel.collect(tree, tables, work)
     assert log_partition == pytest.approx(np.logaddexp.reduce(scores), rel=1e-13)
 
@@ -174,7 +174,7 @@ def test_messages_whose_entries_lie_far_apart(n_states, rng):
     pairs = [(i, j) for i in range(5) for j in range(i) if (i, j) != (4, 0)]
     junction = junction_tree(PairwiseGraph(range(5), pairs), n_states)  # two cliques of four nodes
     tree = junction.arrays
-    work, state = kernel.allocate(tree), focus.allocate_focus(tree)
+    work, state = kernel.allocate_workspace(tree), focus.allocate_focus(tree)
     tables, expected = np.zeros((2, len(work.tables)))
     marginal, left = np.empty(n_states**2), 0
     for _ in range(200):

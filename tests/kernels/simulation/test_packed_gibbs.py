@@ -35,7 +35,7 @@ def random_tables(graph, rng, scale=1.0):
 
 def prepare(graph, edge_tables, node_tables, rng, n_chains=packed_states.BLOCK):
     plan = pg.plan(graph.arrays)
-    tables = pg.allocate(plan, n_chains)
+    tables = pg.allocate_tables(plan, n_chains)
     pg.fill_tables(tables, edge_tables, node_tables, graph.arrays, plan)
     state = np.empty(pg.STATE_SIZE, dtype=np.uint64)
     seed_lanes(state, rng)
@@ -228,7 +228,7 @@ def test_packing_makes_a_round_trip(m, d, rng):
     states = (z[:, chains // 64] >> chains % 64) & np.uint64(1)
     np.testing.assert_array_equal(states[:, :m], x.T)
     assert not states[:, m:].any()
-    last = pg.allocate(pg.plan(GRAPHS["chain"].arrays), m).last
+    last = pg.allocate_tables(pg.plan(GRAPHS["chain"].arrays), m).last
     exists = (last[chains[:512] // 64] >> chains[:512] % 64) & np.uint64(1)
     np.testing.assert_array_equal(exists, chains[-512:] < m)
     back = np.full_like(x, 9)

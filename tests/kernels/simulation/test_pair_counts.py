@@ -7,7 +7,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.kernels.simulation import packed_states
 from pymc_mrf.kernels.simulation.pair_counts import (
     count_moments,
-    count_states,
+    count_states_of_chains,
     pair_counts,
     pair_counts_packed,
     population_count,
@@ -45,7 +45,7 @@ def test_moments_are_those_of_the_shares(n_states, n_chains, n_sweeps, rng):
     k = n_states - 1
     nodes, pairs = np.zeros((3, k, n_chains), np.int32), np.zeros((3, k, k, n_chains), np.int32)
     for done in range(0, n_sweeps, 255):  # bytes count no more sweeps at once
-        count_states(x[done : done + 255], EDGES, nodes, pairs)
+        count_states_of_chains(x[done : done + 255], EDGES, nodes, pairs)
     of_nodes, of_pairs = np.empty((2, 3, n_states)), np.empty((2, 3, n_states, n_states))
     count_moments(nodes, pairs, EDGES, n_sweeps, of_nodes, of_pairs)
     np.testing.assert_array_equal(nodes[:, 0], (x == 1).sum(axis=0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.fields.factor_graph import FactorGraphField, factor_tables
-from pymc_mrf.graph.factor_forest_arrays import factor_forest_arrays
+from pymc_mrf.graph.forest_arrays import factor_forest_arrays
 from pymc_mrf.kernels.trees import factor_tree_sampling as kernel
 from tests.reference import factor_graph as enumeration
 from tests.reference import tree_sampling as twin

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.pairwise_sweep import there_and_back
+from pymc_mrf.fields.sweeps import there_and_back
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.forest_arrays import forest_arrays
 from pymc_mrf.graph.structure import PairwiseGraph

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import nominal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import block_fits, edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior

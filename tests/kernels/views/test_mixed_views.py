@@ -6,7 +6,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.mixed import layout_of, mixed
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.mixed import listed
+from pymc_mrf.kernels.mixed import list_states
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
@@ -174,7 +174,7 @@ def test_a_sample_without_a_pair_of_states():
 
     x = np.column_stack([*answers(500), rng.normal(size=500)])
     states = np.array(answers(4000), dtype=np.int8)
-    sample = listed(layout_of(graph, kinds), states, np.zeros(4000))
+    sample = list_states(layout_of(graph, kinds), states, np.zeros(4000))
     engine = BlockEdges(MixedLikelihood(x, graph, mixed(kinds), True, states=sample))
     found = []
     for present_value in (0.0, 1.5):

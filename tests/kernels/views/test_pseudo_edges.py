@@ -13,7 +13,7 @@ from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
-from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms
+from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms, questions
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.marks import slow
@@ -53,6 +53,48 @@ def test_sums(n, rng):
     np.testing.assert_allclose(vector_sums.product(a), a.prod())
     a[3] = np.inf
     assert vector_sums.dot_positive(b**2, a) == vector_sums.total(a) == np.inf
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 130, 700])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_places_of_what_is_not_zero(n, share, rng):
+    a = np.where(rng.random(n) < share, rng.normal(size=n), 0.0)
+    a[-1:] *= np.nan  # a place, too
+    found, j = [], vector_sums.next_nonzero(a, 0)
+    while j < n:
+        found.append(j)
+        j = vector_sums.next_nonzero(a, j + 1)
+    assert found == list(np.flatnonzero(a != 0.0))
+
+
+@pytest.mark.parametrize("family", [BOLTZMANN, ordinal(3)], ids=["binary", "ordinal"])
+def test_joint_slopes_count_all_present_edges(family, rng):
+    """Of some edges in any order they are those of all; those of two absent ones, asked for, are no zeros.
+
+    Terms that sweeps keep stay as they are.
+    """
+    x = rng.integers(family.n_states, size=(60, 5)).astype(np.int8)
+    engine = PseudoEdges(x, GRAPH, family, True)
+    view, b = engine.view, rng.normal(size=engine.view.n_biases)
+    w = parameters(rng)[0]
+    engine.go_to(w, b)
+    engine.refresh(rng)
+    kept = [array.copy() for array in view.now]
+    view.w[0] += 1.0
+    every, some = np.arange(6), np.array([5, 0, 4])
+    of_all, of_some = np.zeros(6 + len(b)), np.zeros(3 + len(b))
+    value = questions.add_slopes(view, every, of_all)
+    assert (of_all[:6] != 0.0).all()
+    # the value has what the data say of the edges that are asked for only
+    rest = view.w[[1, 2, 3]] @ view.sums.s[[1, 2, 3]]
+    np.testing.assert_allclose(questions.add_slopes(view, some, of_some) + rest, value)
+    np.testing.assert_allclose(of_some, np.r_[of_all[some], of_all[6:]], rtol=1e-12)
+    for array, before in zip(view.now, kept, strict=True):
+        np.testing.assert_array_equal(array, before)
+    view.w[2] = 0.0  # were it not for this edge, its ends would look otherwise
+    without = np.zeros_like(of_some)
+    questions.add_slopes(view, some, without)
+    assert not np.allclose(without, of_some)
 
 
 # the pair is separable: no row has both in the second state, and the weight wanders far out

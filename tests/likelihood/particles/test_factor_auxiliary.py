@@ -6,9 +6,8 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from pymc_mrf.graph.factor_graph import FactorGraph
-from pymc_mrf.graph.factor_links import factor_links
-from pymc_mrf.kernels.estimates.possible_states import make_possible
+from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
+from pymc_mrf.kernels.estimates.local_search import make_possible
 from pymc_mrf.kernels.factor_cells import count_cells
 from pymc_mrf.likelihood.particles.auxiliary import FactorAuxiliarySampler
 from tests.marks import slow

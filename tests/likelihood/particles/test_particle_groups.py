@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.fields.families import agreement, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.groups.grouped_particles import fill_shares
+from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
 from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood
 from pymc_mrf.likelihood.particles import particle_groups as module
 from pymc_mrf.likelihood.particles.particle_groups import N_REFERENCE, ParticleLikelihood
@@ -35,7 +35,7 @@ def stand_for(particles, z, eta):
 
 def marginal_gap(particles, eta):
     shares = np.empty((GRAPH.n_edges, 2))
-    fill_shares(particles.view(eta), np.arange(GRAPH.n_edges), shares)
+    fill_level_shares(particles.view(eta), np.arange(GRAPH.n_edges), shares)
     pairs = enumeration.marginals(GRAPH.edges, eta[:, None, None] * STATISTIC, NODE_TABLES)[1]
     return np.abs(shares[:, 1] - (pairs * STATISTIC).sum(axis=(1, 2))).max()
 

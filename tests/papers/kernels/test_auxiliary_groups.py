@@ -8,13 +8,13 @@ from scipy import stats
 from pymc_mrf.graph.junction_tree import junction_tree
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.crp import make_groups
-from pymc_mrf.kernels.junction_trees.junction_tree import allocate, collect, pack_pairwise
+from pymc_mrf.kernels.junction_trees.junction_tree import allocate_workspace, collect, pack_pairwise
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
-from pymc_mrf.papers.engines.auxiliary_statistics import SimulatedDraws, exact_draws
+from pymc_mrf.papers.engines.liu_page import SimulatedDraws, exact_draws
+from pymc_mrf.papers.kernels import auxiliary_draws
 from pymc_mrf.papers.kernels import auxiliary_groups as kernel
-from pymc_mrf.papers.kernels import junction_tree_counts
 from tests.reference import auxiliary_variable as reference
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies, assert_mean_close
@@ -52,15 +52,15 @@ def sums_of(x, edges):
     ("n", "p"), [(1, 0.3), (7, 0.6), (8, 0.97), (40, 0.5), (100, 0.02), (1000, 0.03), (1000, 0.4)]
 )
 def test_binomial(n, p, rng):
-    draws = [junction_tree_counts.binomial(float(n), p, rng) for _ in range(20_000)]
+    draws = [auxiliary_draws.binomial(float(n), p, rng) for _ in range(20_000)]
     counts = np.bincount(np.array(draws, dtype=int), minlength=n + 1)
     assert_frequencies(counts, stats.binom.pmf(np.arange(n + 1), n, p))
 
 
 def test_binomial_at_the_ends(rng):
     for n in (3.0, 50.0, 1000.0):
-        assert junction_tree_counts.binomial(n, 0.0, rng) == 0.0
-        assert junction_tree_counts.binomial(n, 1.0, rng) == n
+        assert auxiliary_draws.binomial(n, 0.0, rng) == 0.0
+        assert auxiliary_draws.binomial(n, 1.0, rng) == n
 
 
 @pytest.mark.parametrize("mirrored", [True, False])
@@ -85,7 +85,7 @@ def test_counts_down_the_tree_are_consistent_and_unbiased(n_states, rng):
     edge_tables[0, 0, 1] = -np.inf  # an impossible pair of states
     node_tables = rng.normal(size=(6, n_states))
     tree = junction_tree(graph, n_states).arrays
-    work = allocate(tree)
+    work = allocate_workspace(tree)
     pack_pairwise(edge_tables, node_tables, work.tables)
     collect(tree, work.tables, work)
     n, cells = 50, n_states * n_states
@@ -93,9 +93,7 @@ def test_counts_down_the_tree_are_consistent_and_unbiased(n_states, rng):
     draws = np.empty((4000, 5 * cells))
     statistic = np.eye(n_states).ravel()
     for t in range(len(draws)):
-        junction_tree_counts.draw_edge_statistics(
-            tree, work, statistic, float(n), False, counts, out, rng
-        )
+        auxiliary_draws.draw_edge_statistics(tree, work, statistic, float(n), False, counts, out, rng)
         draws[t] = counts[: 5 * cells]
         assert np.all(counts[: 5 * cells].reshape(5, -1).sum(axis=1) == n)
         np.testing.assert_array_equal(out, counts[: 5 * cells].reshape(5, -1) @ statistic)
@@ -141,7 +139,7 @@ def test_ratios_are_antisymmetric(rng):
 
 def one_edge_frequencies(states, start, values, others, edge, s, aux, tilde, rng, n_draws=20_000):
     """How often one proposal of the kernel leads from `states[start]` to each state."""
-    base, sweep_labels = uniform_base(), kernel.sweep_labels
+    base, sweep_labels = uniform_base(), kernel.propose_labels
     if isinstance(aux, SimulatedDraws):
         aux.order, sweep_labels = np.array([edge]), sweep_labels.py_func
     else:
@@ -231,7 +229,7 @@ def test_values_given_labels(moller, draws, rng):
     """Random-walk steps against quadrature on the triangle with two groups."""
     x = rng.integers(2, size=(6, 3), dtype=np.int8)
     aux = auxiliary(PairwiseGraph(range(3), TRIANGLE), x, draws=draws, n_sweeps=20)
-    move_values = kernel.move_values if draws == "exact" else kernel.move_values.py_func
+    move_values = kernel.walk_values if draws == "exact" else kernel.walk_values.py_func
     s, labels = np.empty(3), np.array([0, 1, 0])
     gibbs.edge_statistics(x, PairwiseGraph(range(3), TRIANGLE).edges, AGREEMENT, s)
     mean, square = reference.fixed_labels_moments(labels, s, TRIANGLE, 3, 6)

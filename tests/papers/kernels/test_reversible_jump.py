@@ -51,10 +51,10 @@ def test_normal_between_two_points(interval, sign, rng):
 )
 def test_density_of_proposed_values(mode, H, width, rng):
     points = np.linspace(-width, width, 7)
-    values = [kernels.log_value_density(a, mode, H, width) for a in points]
+    values = [kernels.log_truncated_density(a, mode, H, width) for a in points]
     expected = twin.truncated_gaussian(mode, H, width).logpdf(points)
     np.testing.assert_allclose(values, expected, rtol=1e-8, atol=1e-8)
-    draws = [kernels.draw_value(mode, H, width, rng) for _ in range(2000)]
+    draws = [kernels.draw_truncated(mode, H, width, rng) for _ in range(2000)]
     assert stats.kstest(draws, twin.truncated_gaussian(mode, H, width).cdf).pvalue > ALPHA
 
 

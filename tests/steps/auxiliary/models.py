@@ -5,7 +5,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.potts import Potts
+from pymc_mrf.distributions.multistate import Potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference.exchange import ising_tables

@@ -8,8 +8,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.auxiliary.coordinate_blocks import connected
 from pymc_mrf.steps.auxiliary.exchange import Exchange
+from pymc_mrf.steps.auxiliary.exchange_proposals import connected
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
 from tests.insides import blocks_of, evaluate, fields_of
 from tests.reference import enumeration

@@ -147,14 +147,14 @@ def test_geweke_joint_distribution():
     u, v = TRIANGLE.edges.T
     c_u, c_v = engine.view.field.centre[:, :, 0].T
     tree = field_tree(TRIANGLE, 2).arrays
-    work = tree_kernels.allocate(tree)
+    work = tree_kernels.allocate_workspace(tree)
     for i in range(n_steps):
         point, _ = step.step(point)
         tree_kernels.pack_pairwise(
             BOLTZMANN.edge_tables(point["w"]), BOLTZMANN.node_tables(point["b"]), work.tables
         )
         tree_kernels.collect(tree, work.tables, work)
-        tree_kernels.draw(tree, work, draws, rng)
+        tree_kernels.draw_rows(tree, work, draws, rng)
         values = y[draws]
         t = values.sum(axis=0)
         s = np.empty(3)

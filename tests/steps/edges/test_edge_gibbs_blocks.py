@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.families import ISING
-from pymc_mrf.fields.nominal import nominal
+from pymc_mrf.fields.families import ISING, nominal
 from tests.insides import uncorrected
 from tests.marks import slow
 from tests.posteriors import Question, draws_of, fixed_p, furthest

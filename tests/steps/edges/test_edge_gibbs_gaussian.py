@@ -13,7 +13,7 @@ from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import NORMAL, Densities, Density
 from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.insides import engine_in, uncorrected
 from tests.marks import slow
 from tests.posteriors import draws_of, furthest

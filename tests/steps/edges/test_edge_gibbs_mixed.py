@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.latent.mixed_gibbs import MixedGibbs
+from pymc_mrf.steps.latent.missing_cells import MixedGibbs
 from tests.insides import uncorrected
 from tests.mixed_fields import reference_of
 from tests.posteriors import draws_of, fixed_p, furthest

@@ -8,7 +8,7 @@ from pymc.sampling.mcmc import assign_step_methods
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.hyper.conjugate_concentration import ConjugateConcentration, is_concentration
+from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration, is_concentration
 from tests.reference.dirichlet_process import crp_probability
 from tests.statistics import Z
 from tests.steps.hyper.models import group_model

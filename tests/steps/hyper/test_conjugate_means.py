@@ -10,7 +10,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans, field_of_means
-from pymc_mrf.steps.latent.gaussian_gibbs import GaussianGibbs
+from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.posteriors import draws_of, furthest
 from tests.reference.gaussian import fixed_diagonal_posterior
 from tests.statistics import Z

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.fields.cluster_sweep import ClusterSweep
 from pymc_mrf.fields.families import ISING
+from pymc_mrf.fields.sweeps import ClusterSweep
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration

@@ -11,7 +11,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
-from pymc_mrf.steps.latent.latent_bounds import check_indices
+from pymc_mrf.steps.latent.latent_warnings import check_indices
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
 GRAPH = builders.grid(2, 3)

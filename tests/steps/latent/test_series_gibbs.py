@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent.series_gibbs import SeriesGibbs
+from pymc_mrf.steps.latent.missing_cells import SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.marks import slow
 from tests.posteriors import draws_of, fixed_p, furthest

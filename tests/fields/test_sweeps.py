@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pymc_mrf.fields import block_sweep
-from pymc_mrf.fields.block_sweep import BlockSweep, cell_blocks
+from pymc_mrf.fields import sweeps
+from pymc_mrf.fields.sweeps import BlockSweep, cell_blocks
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
@@ -54,7 +54,7 @@ def test_blocks_are_independent_draws(rng, c):
 
 
 def test_pieces_of_a_block_reach_the_field_in_several_sweeps(rng, monkeypatch):
-    monkeypatch.setattr(block_sweep, "MOST_STATES", K)  # single cells
+    monkeypatch.setattr(sweeps, "MOST_STATES", K)  # single cells
     edge_tables, node_tables = field(rng)
     x, known = draws(rng, edge_tables, node_tables, 1)
     assert p_value(x, known, 0, edge_tables, node_tables) < 1e-5
@@ -64,7 +64,7 @@ def test_pieces_of_a_block_reach_the_field_in_several_sweeps(rng, monkeypatch):
 
 def test_sweeps_are_reversible(rng, monkeypatch):
     """Pairs of states before and after a sweep of a field in equilibrium, in either order."""
-    monkeypatch.setattr(block_sweep, "MOST_STATES", 2)
+    monkeypatch.setattr(sweeps, "MOST_STATES", 2)
     graph, n = builders.grid(1, 3), 40_000
     edge_tables, node_tables = rng.normal(size=(1, 2, 2, 2)), rng.normal(size=(1, 3, 2))
     p = enumeration.probabilities(graph.edges, edge_tables[0], node_tables[0])

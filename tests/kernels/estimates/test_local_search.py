@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.estimates.local_modes import decode, iterated_conditional_modes
+from pymc_mrf.kernels.estimates.local_search import decode, iterated_conditional_modes
 from tests.reference import enumeration
 
 K = 3

@@ -1,13 +1,16 @@
-"""Where chains start and how far they first move: prior times pseudo-likelihood, near its maximum.
+"""Proposals of `Exchange`: where chains start, how far they first move, which coordinates move together.
 
-The pseudo-likelihood of Besag (1975) stands in for the intractable likelihood. Only starts and proposal
-scales follow from it, never what a step leaves invariant.
+Chains start near the maximum of prior times pseudo-likelihood. The pseudo-likelihood of Besag (1975)
+stands in for the intractable likelihood. Only starts and proposal scales follow from it, never what a
+step leaves invariant.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pymc as pm
+from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
 
@@ -20,13 +23,8 @@ MAX_SHIFT = 2.0  # largest change of a coordinate in one iteration
 class PseudoPosterior(NamedTuple):
     """Gaussian approximation over the k coordinates of the value variables.
 
-    Attributes
-    ----------
-    mode : (k,) array
-    precision : (k, k) array
-        Positive definite.
-    touched : (u, k) bool array
-        Which coordinates change the parameters of which unit of observations.
+    `mode` (k,). `precision` (k, k): positive definite. `touched` (u, k) bool: which coordinates change
+    the parameters of which unit of observations.
     """
 
     mode: np.ndarray
@@ -41,13 +39,8 @@ def pseudo_posterior(
 ) -> PseudoPosterior:
     """Maximise by damped Newton steps, with differences for the prior and the chain rule.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Log density of everything but the fields, and rows of natural parameters of every field, as
-        functions of the coordinates (k,).
-    fields : list of IntractableField
-    start : (k,) array
+    `evaluate`: log density of everything but the fields, and rows of natural parameters of every field,
+    as functions of the coordinates (k,). `start` (k,).
     """
     v = start
     value = _objective(*evaluate(v), fields)
@@ -76,12 +69,10 @@ def pseudo_precision(
 
 
 def _units(fields: list[IntractableField]) -> list[tuple[IntractableField, np.ndarray]]:
-    """All units of observations, each with its field."""
     return [(field, unit) for field in fields for unit in field.units]
 
 
 def _unit_rows(fields, natural: list[np.ndarray]) -> list[np.ndarray]:
-    """Natural parameters (t,) of every unit."""
     return [
         rows[0 if len(rows) == 1 else unit[0]]
         for field, rows in zip(fields, natural, strict=True)
@@ -154,3 +145,50 @@ def _definite(precision: np.ndarray) -> np.ndarray:
             ridge *= 100.0
         else:
             return precision + ridge * scale
+
+
+def connected(touched: np.ndarray) -> list[np.ndarray]:
+    """Coordinates (columns) joined by common rows of a (u, k) bool array, as index arrays."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    links = csr_array(touched.T.astype(np.int64) @ touched.astype(np.int64))
+    n, labels = connected_components(links, directed=False)
+    return [np.flatnonzero(labels == k) for k in range(n)]
+
+
+def named_blocks(
+    blocks: Sequence[Sequence], values: list, ends: np.ndarray, model: pm.Model
+) -> list[np.ndarray]:
+    """Coordinates of blocks of variables, given by themselves or by name.
+
+    Coordinates of ``values[i]`` are ``ends[i] : ends[i + 1]``.
+
+    Raises a ValueError if the blocks do not hold each variable exactly once.
+    """
+    chosen = [[model[v] if isinstance(v, str) else v for v in block] for block in blocks]
+    named = [get_value_vars_from_user_vars(block, model) for block in chosen]
+    flat = [value for block in named for value in block]
+    if len(flat) != len(set(flat)) or set(flat) != set(values):
+        names = ", ".join(model.values_to_rvs[value].name for value in values)
+        raise ValueError(f"blocks must hold each of {names} exactly once")
+    where = {v: np.arange(*ends[i : i + 2]) for i, v in enumerate(values)}
+    return [np.concatenate([where[value] for value in block]) for block in named]
+
+
+def random_parts(
+    block: np.ndarray, size: int, precision: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield parts of a large block, of at most `size`, each with the factor of its conditional covariance."""
+    for part in np.array_split(rng.permutation(block), -(-len(block) // size)):
+        root = np.linalg.cholesky(precision[np.ix_(part, part)])
+        yield part, np.linalg.inv(root).T
+
+
+def target_acceptance(k: int) -> float:
+    """Give the acceptance rate at which a k-dimensional exchange random walk mixes best.
+
+    On Gaussian posteriors, whose ratio carries the noise of the auxiliary data as well, simulation gave
+    0.42, 0.33, 0.26 and 0.23 for k = 1, 2, 5, 10, at a step of 1.8 / sqrt(k) standard deviations.
+    """
+    return 0.23 + 0.19 / k
