@@ -110,8 +110,12 @@ def sample_posterior(
     p: float | None = None,
     step=None,
     initvals: dict[str, np.ndarray] | None = None,
+    callback=None,
 ) -> Draws:
-    """Draws of one chain; `step` makes the steps from the model's variables, by default PyMC chooses."""
+    """Draws of one chain; `step` makes the steps from the model's variables, by default PyMC chooses.
+
+    `callback`: that of `pm.sample`, called after each draw.
+    """
     start = time.process_time()
     with declare(x, graph, likelihood, p) as model:
         idata = pm.sample(
@@ -120,6 +124,7 @@ def sample_posterior(
             chains=1,
             step=None if step is None else step(model),
             initvals=initvals,
+            callback=callback,
             random_seed=int(rng.integers(2**31)),
             **SILENT,
         )
