@@ -268,7 +268,7 @@ CASES = {
     "nuts": Case('NUTS, `"exact"`', EXACT, partial(one_coupling, "exact"), IDENTITY, thin=3),
     "path": Case('NUTS, `"path"`', NEARLY, coupling_alone, {"J": IDENTITY["J"]}, thin=3),
     "exchange": Case("`Exchange`", GIVEN, partial(one_coupling, "particles"), IDENTITY, thin=12),
-    "exact groups": Case("`ExactGibbs`", EXACT, partial(grouped, "exact"), GROUPS),
+    "exact groups": Case('`GroupGibbs`, `"exact"`', EXACT, partial(grouped, "exact"), GROUPS),
     "particle groups": Case("`ParticleRatioGibbs`", NEARLY, partial(grouped, "particles"), GROUPS),
     "auxiliary": Case(
         "`AuxiliaryVariableMH`",
@@ -285,7 +285,7 @@ CASES = {
         GROUPS,
         made(pmrf.papers.StrippedBetaGibbs, "theta"),
     ),
-    "pseudo groups": Case("`PseudoGibbs`", PSEUDO, partial(grouped, "pseudo"), GROUPS),
+    "pseudo groups": Case('`GroupGibbs`, `"pseudo"`', PSEUDO, partial(grouped, "pseudo"), GROUPS),
     "exact edges": Case('`EdgeGibbs`, `"exact"`', EXACT, partial(sparse, "exact"), EDGES_AND_BIASES),
     "particle edges": Case(
         '`EdgeGibbs`, `"particles"`', NEARLY, partial(sparse, "particles"), EDGES_AND_BIASES
@@ -316,7 +316,7 @@ CASES = {
         fit=partial(one_coupling, "monte-carlo"),
     ),
     "sample groups": Case(
-        "`MonteCarloGibbs`",
+        '`GroupGibbs`, `"monte-carlo"`',
         NEARLY,
         partial(grouped, "exact"),
         GROUPS,
@@ -335,7 +335,7 @@ CASES = {
         in_time,
         {**EDGES_AND_BIASES, "missing cells of 1": lambda v: v["x_unobserved"].sum(axis=1)},
     ),
-    "grouped arrows": Case("`ConditionalGibbs`", EXACT, grouped_in_time, GROUPS),
+    "grouped arrows": Case("`GroupGibbs` of arrows", EXACT, grouped_in_time, GROUPS),
     "tables": Case('`EdgeGibbs` of tables, `"exact"`', EXACT, tabulated, TABLES),
     "measurements": Case(
         "`EdgeGibbs`, `GaussianGibbs`, `ConjugateMeans`",
@@ -368,7 +368,7 @@ CASES = {
         {"p": lambda v: v["p"], "tau": lambda v: v["tau"]},
     ),
     "concentration": Case(
-        "`ExactGibbs`, `ConjugateConcentration`",
+        "`GroupGibbs`, `ConjugateConcentration`",
         EXACT,
         partial(grouped, "exact", learns_alpha=True),
         {**GROUPS, "alpha": lambda v: v["alpha"]},

@@ -268,7 +268,7 @@ def models() -> dict[str, Any]:
         return model
 
     return {
-        "group values `theta`, `ExactGibbs`": (groups, "theta"),
+        "group values `theta`, `GroupGibbs`": (groups, "theta"),
         "weights `w`, `EdgeGibbs` with particles": (edges, "w"),
         "hidden `Potts` image, `TreeGibbs`": (hidden, "z"),
     }
@@ -276,7 +276,7 @@ def models() -> dict[str, Any]:
 
 # by reading, of the package as it was at BEFORE
 THEN = {
-    "group values `theta`, `ExactGibbs`": (44, 25, 3),
+    "group values `theta`, `GroupGibbs`": (44, 25, 3),
     "weights `w`, `EdgeGibbs` with particles": (40, 20, 3),
     "hidden `Potts` image, `TreeGibbs`": (48, 24, 7),
 }

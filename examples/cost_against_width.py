@@ -110,7 +110,7 @@ def ratios() -> str:
                 f"ratio {marginals['pyagrum_created'] / marginals['field']:.1f}",
             ],
             [
-                "100 ExactGibbs steps, 4 x 4 grid, n = 1000",
+                "100 GroupGibbs steps, 4 x 4 grid, n = 1000",
                 f"{sweeps['seconds']:.3f} s",
                 f"Gibbs_ExactL of Liu & Page (2013, Table 1), their machine: {sweeps['paper']:,.0f} s",
                 f"about {two_digits(sweeps['paper'] / sweeps['seconds'])} times faster",
@@ -158,7 +158,7 @@ def main(argv: list[str] | None = None) -> None:
         f"### Speed ratios\n\n{ratios()}\n"
         "Marginals: the best of 20 repetitions after compilation, both programs on the same field and "
         "machine, one after the other. The kernel keeps its junction tree between parameter vectors. "
-        "ExactGibbs: one run; the paper's time is of its authors' machine. Imports: medians of 11 fresh "
+        "GroupGibbs: one run; the paper's time is of its authors' machine. Imports: medians of 11 fresh "
         "interpreters.\n\n"
         "### Exact inference against treewidth\n\n"
         f"Binary grids with random couplings and fields; best of {arguments.repeats} passes on one core, the "

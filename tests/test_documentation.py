@@ -177,7 +177,8 @@ def test_code_of_the_page_on_covariates_runs(tmp_path):
     namespace, _ = pages.run(DOCS / "covariates.md", tmp_path)
     assert {"weight", "delta"} <= set(namespace["differences"].named_vars)
     assert {"x_1", "x_2"} <= set(namespace["sessions"].named_vars)
-    assert namespace["own"].shape == (50, 4, 2) and namespace["new"].shape == (2, 4, 2)
+    shapes = [namespace[name]["probability"].shape for name in ("own", "new")]
+    assert shapes == [(50, 4, 2), (2, 4, 2)]
     assert set(namespace["old"]["u"]) <= {0, 1, 2} and len(namespace["old"]) == 6
 
 

@@ -180,7 +180,7 @@ def test_a_model_read_from_a_file_finds_its_steps(tmp_path):
     )
     command = [sys.executable, "-c", code, str(path)]
     output = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert {"exact_gibbs", "exchange", "tree_gibbs", "edge_gibbs"} <= set(output.stdout.split())
+    assert {"group_gibbs", "exchange", "tree_gibbs", "edge_gibbs"} <= set(output.stdout.split())
 
 
 def test_a_class_has_a_name_of_its_own():

@@ -28,15 +28,15 @@ def test_threads_that_overlap_give_back_what_was_there():
 
 
 def test_steps_move_on_one_thread(monkeypatch):
-    seen, update = [], pmrf.steps.ExactGibbs._update
+    seen, update = [], pmrf.steps.GroupGibbs._update
 
     def watched(step, point):
         seen.append(threads())
         return update(step, point)
 
     with small_model("exact") as model, threadpool_limits(2, user_api="blas"):
-        step = pmrf.steps.ExactGibbs([model["theta"]])
-        monkeypatch.setattr(pmrf.steps.ExactGibbs, "_update", watched)
+        step = pmrf.steps.GroupGibbs([model["theta"]])
+        monkeypatch.setattr(pmrf.steps.GroupGibbs, "_update", watched)
         step.step(model.initial_point())
         assert seen == [{1}]
         assert threads() == {2}

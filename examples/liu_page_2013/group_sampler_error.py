@@ -31,7 +31,7 @@ def samplers(n: int) -> dict:
     metropolis = partial(pmrf.papers.AuxiliaryVariableMH, n_value_steps=20, sigma=0.8 / np.sqrt(n))
     exchange = partial(metropolis, auxiliary="exchange")
     return {
-        "ExactGibbs": pmrf.steps.ExactGibbs,
+        "GroupGibbs": pmrf.steps.GroupGibbs,
         "StrippedBetaGibbs": pmrf.papers.StrippedBetaGibbs,
         "ParticleRatioGibbs": pmrf.steps.ParticleRatioGibbs,
         "ParticleRatioGibbs, m = n": partial(pmrf.steps.ParticleRatioGibbs, n_particles=n),
@@ -111,7 +111,7 @@ def main(arguments=None):
     header = ["n", "sampler", "P(groups)", "E[theta]", "P(tie)", "E[groups]"]
     lines = [
         "Largest absolute error over the entries of each quantity (for E[groups] the signed error), of "
-        f"{data}. {2 * options.draws} draws each; the errors of ExactGibbs are its Monte-Carlo error, a "
+        f"{data}. {2 * options.draws} draws each; the errors of GroupGibbs are its Monte-Carlo error, a "
         f"floor for the other rows. Square with a diagonal, theta = {', '.join(map(str, THETA))}; "
         "concentration 1, base Uniform(0, 1).",
         "",

@@ -1,6 +1,6 @@
 """Liu & Page (2013), sec. 4.2: Figures 3 and 4 and Table 1, on a 4 x 4 grid with five groups.
 
-Compared are blind and oracle maximum likelihood (PCD), `ExactGibbs` (the paper's Gibbs_ExactL),
+Compared are blind and oracle maximum likelihood (PCD), `GroupGibbs` (the paper's Gibbs_ExactL),
 `StrippedBetaGibbs` (Gibbs_SBA) and `AuxiliaryVariableMH` twice: as in the paper (MH_AuxVar: ratio of Møller
 et al., values restarted at the tied estimate in every step) and with the ratio of the exchange algorithm
 (MH_Exchange, which leaves the posterior invariant). Both draw their auxiliary data exactly; the run
@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pymc_mrf as pmrf
 from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
 
 N_GROUPS = 5
 BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SBA"
@@ -39,7 +40,7 @@ METROPOLIS = {
     AUXILIARY: partial(pmrf.papers.AuxiliaryVariableMH, auxiliary="moller", restart=True),
     EXCHANGE: partial(pmrf.papers.AuxiliaryVariableMH, auxiliary="exchange"),
 }
-SAMPLERS = {EXACT: pmrf.steps.ExactGibbs, SBA: pmrf.papers.StrippedBetaGibbs, **METROPOLIS}
+SAMPLERS = {EXACT: pmrf.steps.GroupGibbs, SBA: pmrf.papers.StrippedBetaGibbs, **METROPOLIS}
 LOOKS = {
     BLIND: "blind",
     ORACLE: "oracle",
@@ -250,7 +251,7 @@ def report(results: xr.Dataset) -> str:
         f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
         f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has "
-        f"{pmrf.steps.ExactGibbs.n_rounds} rounds of moves of labels and values.\n",
+        f"{ExactLikelihood.n_rounds[0]} rounds of moves of labels and values.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used. This leaves out truths with parameters near "
         "0 and 1, which the paper may have treated otherwise. PCD runs that did not converge: "

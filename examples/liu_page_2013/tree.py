@@ -1,7 +1,7 @@
 """Liu & Page (2013), sec. 4.1: Figures 1 and 2, on a perfect binary tree with 25 groups.
 
 On a tree the agreements of the edges are independent, so that maximum likelihood is the fraction of
-rows in which the ends of an edge (oracle: of the edges of a group) agree, and `ExactGibbs` works in
+rows in which the ends of an edge (oracle: of the edges of a group) agree, and `GroupGibbs` works in
 closed form. Run from the repository root:
 
     python examples/liu_page_2013/tree.py
@@ -63,7 +63,7 @@ def run(n_replicates: int, n_steps: int, sizes: list[int], seed: int, height: in
             where = {"replicate": replicate, "n": n}
             counts = ex.agreements(x, graph)
             results["stuck"].loc[where] = np.mean((counts == 0) | (counts == n))
-            idata, seconds = ex.sample_posterior(graph, x, pmrf.steps.ExactGibbs, n_steps, rng)
+            idata, seconds = ex.sample_posterior(graph, x, pmrf.steps.GroupGibbs, n_steps, rng)
             bayes = where | {"estimator": BAYES}
             results["seconds"].loc[bayes] = seconds
             estimates = {
@@ -86,7 +86,7 @@ def compile_sampler(seed: int) -> None:
     graph = pmrf.graphs.binary_tree(2)
     rng = np.random.default_rng(seed)
     x = rng.integers(2, size=(20, graph.n_nodes))
-    ex.sample_posterior(graph, x, pmrf.steps.ExactGibbs, 2, rng)
+    ex.sample_posterior(graph, x, pmrf.steps.GroupGibbs, 2, rng)
 
 
 def plot_groups_and_time(results: xr.Dataset) -> Figure:

@@ -71,10 +71,10 @@ def summarize_differences(
     pandas.DataFrame
         As of `summarize_edges`. The value of an edge is the difference, first less second, with `n_states`
         its strength; of more than two groups the standard deviation between them. ``inclusion`` is the
-        probability that it is not zero, and ``bayes_factor`` that of a difference: where one vector of
-        `group_weights` is all by which they differ, as of two groups in all, by what its step tells of its
-        entries, else by shares of draws. The mean of every group,
-        or of its strength, stands before it, as ``weight[LABEL]`` or by the name of its variable.
+        probability that it is not zero, ``bayes_factor`` and ``evidence`` are of a difference: where one
+        vector of `group_weights` is all by which they differ, as of two groups in all, by what its step tells
+        of its entries, else by shares of draws. The mean of every group, or of its strength, stands before
+        it, as ``weight[LABEL]`` or by the name of its variable.
 
     Raises
     ------

@@ -154,13 +154,13 @@ def standardised_residuals(
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
     from pymc_mrf.fields.mixed import features_of_rows
-    from pymc_mrf.steps.common.mixed_field import field_of
+    from pymc_mrf.steps.common.model_field import field_of
 
     op, parameters = node.op, node.op.dist_params(node)
     is_mixed = isinstance(op, MixedFieldRV)
     weight, diagonal, mean = parameters[0], parameters[-2], parameters[-1]
     cells = field_of(node, model)
-    complete, c = ~cells.free.any(axis=1), len(cells.columns)
+    complete, c = ~cells.free.any(axis=1), len(cells.measured)
     if complete.sum() < LEAST_ROWS or not c or not shared_by_rows([weight, diagonal], [1, 1]):
         return None
     weight, diagonal = core(weight, 1), core(diagonal, 1)
@@ -169,7 +169,7 @@ def standardised_residuals(
     drawn = list(values)
     form_mean, centre = (np.mean([v[k] for v in drawn], axis=0) for k in range(2))
     centre = centre.ravel() if centre.size == c else centre.reshape(-1, c)
-    x = cells.table[:, cells.columns]
+    x = cells.table[:, cells.measured]
     deviations = (x - centre) / np.array(op.scale)
     z, x = deviations[complete], x[complete]
     if is_mixed:
@@ -177,7 +177,7 @@ def standardised_residuals(
         z = features_of_rows(op.layout, states, z)
     first = z.shape[1] - c
     residuals = -(z @ form_mean)[:, first:] / np.sqrt(-np.diag(form_mean)[first:])
-    return [op.graph.nodes[i] for i in cells.columns.tolist()], x, residuals
+    return [op.graph.nodes[i] for i in cells.measured.tolist()], x, residuals
 
 
 def _of_field(name: str, labels: list, columns: np.ndarray, residuals: np.ndarray) -> list[Finding]:

@@ -1,6 +1,6 @@
 """How well each node of a field is predicted from the others, under a posterior."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -104,15 +104,16 @@ def predict_nodes(
     field = field_draws(idata, var_name, model, max_draws, group, covariates)
     rows = field.rows(data)
     total = first = second = np.zeros(())
-    by_draw: dict[str, list] = {}
+    by_draw: dict[str, list] = {name: [] for name in SHARES}
+    right = right_states(rows.states, len(field.coords["state"]))
     for cells in field.predictions(rows):
         total = total + cells.probability
         first = first + cells.mean
         second = second + cells.variance + cells.mean**2
-        shares = explained_states(cells.probability, rows.states)
+        shares = explained_states(cells.probability, right)
         shares["explained_variance"] = explained_variance(cells.mean, rows.measured)
-        for name, of_nodes in shares.items():
-            by_draw.setdefault(name, []).append(of_nodes)
+        for name, of_draws in by_draw.items():
+            of_draws.append(shares[name])
     n = field.shape[0] * field.shape[1]
     mean = first / n
     dim_of = {name: "measurement" if name == "explained_variance" else "answer" for name in SHARES}
@@ -186,49 +187,63 @@ def score_predictions(predicted: xr.Dataset, data: Any) -> "pd.DataFrame":
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-def explained_states(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Accuracy, and what is explained (d,), of probabilities (n, d, K) of cells (n, d); -1 does not count."""
-    if not x.shape[1]:
-        return {name: np.zeros(0) for name in ("accuracy", "explained_accuracy", "explained_log_score")}
-    n, right = _right_states(p, x)
+class RightStates(NamedTuple):
+    """What scores of answers ask of the data, whatever is predicted.
+
+    Attributes
+    ----------
+    x : (n, d) int array
+        States, -1 where a cell is missing.
+    n : (d,) int array
+        Number of known cells.
+    right : (n, d, K) array
+        1 for the state that a known cell is in.
+    shares : (d, K) array
+        Of the states.
+    """
+
+    x: np.ndarray
+    n: np.ndarray
+    right: np.ndarray
+    shares: np.ndarray
+
+
+def right_states(x: np.ndarray, n_states: int) -> RightStates:
+    """Find what scores ask of cells (n, d)."""
     known = x >= 0
+    n, right = known.sum(axis=0), np.where(known[:, :, None], np.eye(n_states)[x], 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = right.sum(axis=0) / n[:, None]
+        return RightStates(x, n, right, right.sum(axis=0) / n[:, None])
+
+
+def explained_states(p: np.ndarray, of: RightStates) -> dict[str, np.ndarray]:
+    """Accuracy, log score, and what is explained (d,), of probabilities (n, d, K)."""
+    if not of.x.shape[1]:
+        return {name: np.zeros(0) for name in SHARES[:3]}
+    known, shares, common = of.x >= 0, of.shares, of.shares.max(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
         of_shares = np.where(shares > 0.0, shares * np.log(np.where(shares > 0.0, shares, 1.0)), 0.0)
-        accuracy = ((p.argmax(axis=2) == x) & known).sum(axis=0) / n
-        common = shares.max(axis=1)
-        explained = 1.0 - _log_score(p, right, known) / of_shares.sum(axis=1)
+        accuracy = ((p.argmax(axis=2) == of.x) & known).sum(axis=0) / of.n
+        of_right = np.where(known, (p * of.right).sum(axis=2), 1.0)
+        log_score = np.log(of_right).sum(axis=0) / of.n
+        explained = 1.0 - log_score / of_shares.sum(axis=1)
         return {
             "accuracy": accuracy,
             "explained_accuracy": np.where(common < 1.0, (accuracy - common) / (1.0 - common), np.nan),
+            "log_score": log_score,
             "explained_log_score": np.where(common < 1.0, explained, np.nan),
         }
 
 
-def _right_states(p: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Count the known cells (d,), and mark the state (n, d, K) that each is in by 1."""
-    known = x >= 0
-    return known.sum(axis=0), np.where(known[:, :, None], np.eye(p.shape[2])[x], 0.0)
-
-
-def _log_score(p: np.ndarray, right: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Mean log probability (d,) of the right states."""
-    of_right = np.where(known, (p * right).sum(axis=2), 1.0)
-    return np.log(of_right).sum(axis=0) / known.sum(axis=0)
-
-
 def state_scores(p: np.ndarray, x: np.ndarray) -> dict[str, np.ndarray]:
     """Scores (d,) of probabilities (n, d, K) of cells (n, d), as `score_predictions` returns them."""
-    n, right = _right_states(p, x)
-    known, explained = x >= 0, explained_states(p, x)
+    of = right_states(x, p.shape[2])
+    known = x >= 0
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = {
-            "n": n,
-            "accuracy": explained["accuracy"],
-            "explained_accuracy": explained["explained_accuracy"],
-            "log_score": _log_score(p, right, known),
-            "explained_log_score": explained["explained_log_score"],
-            "brier": np.where(known[:, :, None], (p - right) ** 2, 0.0).sum(axis=(0, 2)) / n,
+            "n": of.n,
+            **explained_states(p, of),
+            "brier": np.where(known[:, :, None], (p - of.right) ** 2, 0.0).sum(axis=(0, 2)) / of.n,
         }
     if p.shape[2] == 2:
         scores["auc"] = np.array(

@@ -19,16 +19,16 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.mixed_rv import MixedFieldRV
 from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
 from pymc_mrf.distributions.multistate import NominalMRF, OrdinalMRF, Potts
 from pymc_mrf.distributions.parents import field_node, fields_of, is_same
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements, kinds_of_states
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_states
 from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -86,11 +86,9 @@ def record_with(model: pm.Model, name: str) -> ColumnKinds:
 
 def record_of_states(op: Any) -> ColumnKinds:
     """Return the record of tables that hold the states of a field, or its measurements, as they are."""
-    if isinstance(op, MixedFieldRV):
-        return op.columns.of_states()
-    if isinstance(op, GaussianFieldRV):
-        return kinds_of_measurements(op.graph.nodes)
-    return kinds_of_states(op.graph.nodes, op.family)
+    if isinstance(op, DiscreteFieldRV):
+        return kinds_of_states(op.graph.nodes, op.family)
+    return op.columns.of_states()
 
 
 def scale_of(model: pm.Model, name: str) -> np.ndarray:

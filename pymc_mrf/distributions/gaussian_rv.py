@@ -5,6 +5,7 @@ K_uu = diagonal. Where K is not positive definite the log density is -inf, or wh
 start there.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import core, log_of, shared_by_rows
+from pymc_mrf.fields.column_kinds import ColumnKinds, kinds_of_measurements
 from pymc_mrf.fields.gaussian import GAUSSIAN
 from pymc_mrf.graph.elimination import cholesky_pattern
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -68,6 +70,11 @@ class GaussianFieldRV(FieldRV):
     ) -> None:
         self.graph, self.scale, self.leads_back, self.likelihood = graph, scale, leads_back, likelihood
         super().__init__(**props)
+
+    @cached_property
+    def columns(self) -> ColumnKinds:
+        """All of which are measurements."""
+        return kinds_of_measurements(self.graph.nodes)
 
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Weights and the log of the diagonal; deviations from the means are data."""

@@ -163,9 +163,10 @@ class Likelihood:
     def of_edges(self, blocks: Sequence[Any]) -> dict[str, Any]:
         return {}
 
-    def group_engine(self, *arguments: Any) -> Any:
-        """Make the engine of groups of edges."""
-        return self.groups(*arguments, **self.of_groups())
+    def group_engines(self, fields: list, arguments: list[tuple]) -> list:
+        """Make the engine of groups of edges of each of some fields of `ObservedField`, this one's first."""
+        each = zip(fields, arguments, strict=True)
+        return [self.groups(*own, **field.likelihood.of_groups()) for field, own in each]
 
     def of_groups(self) -> dict[str, Any]:
         return {}

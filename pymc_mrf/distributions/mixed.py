@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_labels, whole_number
+from pymc_mrf.checks import check_labels, check_option, whole_number
 from pymc_mrf.distributions.arguments import NO_DATA, GivenData
 from pymc_mrf.distributions.column_warnings import warn_of_answers
 from pymc_mrf.distributions.field import (
@@ -22,6 +23,7 @@ from pymc_mrf.distributions.field import (
     registered_node,
 )
 from pymc_mrf.distributions.field_parameters import by_unit, check_numbers, named_parameter
+from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.gaussian_rv import starts_anywhere
 from pymc_mrf.distributions.likelihood import DeclaredField, likelihood_of
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
@@ -59,7 +61,7 @@ class MixedMRF(ContinuousField):
         parameters are all zero is absent.
     bias : tensor_like of float, shape (a, K), (1, K), (K,) or scalar
         Log weight of each state of each answer. Beyond the states of an answer entries have no meaning: they
-        keep their prior.
+        keep their prior. Left out if there are no answers.
     diagonal : tensor_like of float, shape (c,), (1,) or scalar, optional
         Diagonal of the precision of the scaled measurements: one over the variance of each given all else.
         Any positive prior, such as pm.Gamma. Left out if there are no measurements.
@@ -108,6 +110,9 @@ class MixedMRF(ContinuousField):
     The log density is -inf where K is not positive definite, with the consequences for the prior that
     `GaussianMRF` tells of.
 
+    Without answers this is a `GaussianMRF`, whose likelihood is the normal density: weights are one for each
+    edge, and there is nothing to choose.
+
     Examples
     --------
     >>> kinds = pymc_mrf.column_kinds(table, {"trust": "ordinal", "party": "nominal"})
@@ -148,7 +153,7 @@ class MixedMRF(ContinuousField):
         rv = super().__new__(
             cls, name, *args, graph=graph, kinds=kinds, observed=observed, x=x, **kwargs
         )
-        if x is not None:
+        if x is not None and len(kinds.answers):
             warn_of_answers(registered_node(rv), np.ma.masked_array(x), name)
         return rv
 
@@ -170,16 +175,22 @@ class MixedMRF(ContinuousField):
     ):
         """Unregistered variable; see the class."""
         graph = _checked_graph(graph, kinds, cls.__name__)
-        check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
-        n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
-        scale = positive_scale(scale, [kinds.names[i] for i in kinds.measurements])
-        op = MixedFieldRV(graph, kinds, scale, n_sweeps=n_sweeps)
-        c = op.layout.n_measured
+        n_sweeps, c = whole_number(n_sweeps, "n_sweeps", 1), len(kinds.measurements)
         if c and diagonal is None:
             raise TypeError(
                 "diagonal is missing: give the diagonal of the precision of the measurements, as "
                 'pm.Gamma("diagonal", 2, 1, dims="measurement")'
             )
+        if not len(kinds.answers):
+            check_option(likelihood, "likelihood of a MixedMRF without answers", ("auto",))
+            if isinstance(bias, Variable) or np.any(np.asarray(bias) != 0.0):
+                raise ValueError(
+                    f"bias is that of answers, but all {c} columns hold measurements: leave it out"
+                )
+            return GaussianMRF.dist(weight, diagonal, mean, graph=graph, scale=scale, **kwargs)
+        check_shape(kwargs.get("shape"), graph.n_nodes, "nodes of the graph")
+        scale = positive_scale(scale, [kinds.names[i] for i in kinds.measurements])
+        op = MixedFieldRV(graph, kinds, scale, n_sweeps=n_sweeps)
         diagonal = np.zeros(0) if diagonal is None else diagonal
         check_diagonal(diagonal)
         of_edges = _parameter(weight, "weight", len(op.layout.pairs), "entry", op)
@@ -199,8 +210,6 @@ def _checked_graph(graph: Any, kinds: Any, what: str) -> PairwiseGraph:
     graph = given_graph(graph, what)
     if not isinstance(kinds, ColumnKinds):
         raise TypeError(f"{what} needs kinds=, what pymc_mrf.column_kinds(table) found, not {kinds!r}")
-    if not len(kinds.answers):
-        raise ValueError(f"{what} has measurements only: declare it as a pymc_mrf.GaussianMRF")
     return kinds.checked(graph)
 
 

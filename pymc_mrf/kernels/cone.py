@@ -14,10 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
-from pymc_mrf.kernels.gaussian import add_rank_two, factorise, invert_factorised, rank_two
-
-ILL = 1e-4
-"""Changes of the determinant by a smaller factor call for the inverse anew."""
+from pymc_mrf.kernels.gaussian import ILL, add_rank_two, factorise, invert_factorised, rank_two
 
 
 class ConeTerms(NamedTuple):

@@ -7,6 +7,9 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
 
+ILL = 1e-4
+"""Changes of the determinant by a smaller factor call for the inverse anew."""
+
 
 @lean
 def fill_precision(edges, w, diagonal, K):

@@ -56,7 +56,7 @@ class Gradients(NamedTuple):
 SPARSE = Gradients(5.5, 8.0)
 """`EdgeGibbs`: a sweep, and a joint move."""
 GROUPED = Gradients(60.0, 30.0)
-"""Eight rounds of `ExactGibbs`; two sweeps of `MonteCarloGibbs`."""
+"""Eight rounds of `GroupGibbs` by the junction tree; two sweeps by a sample."""
 DENSITY = Gradients(15.0, 15.0)
 """A trajectory of NUTS."""
 

@@ -31,7 +31,7 @@ from pymc_mrf.steps.common.base import GIVEN_DRAWS
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
+from pymc_mrf.steps.groups.group_step import GroupStep
 
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence
@@ -39,7 +39,7 @@ TIED_ITERATIONS = 10  # simulations behind an estimate tied by a grouping
 WORDS = Wording("AuxiliaryVariableMH", "AuxiliaryVariableMH(n_sweeps={n})")
 
 
-class AuxiliaryVariableMH(GroupGibbs):
+class AuxiliaryVariableMH(GroupStep):
     """Grouped edge parameters by Metropolis-Hastings, partition functions cancelled by auxiliary data.
 
     Leaves invariant: the posterior, exactly given exact auxiliary draws (``draws="exact"``, which
@@ -120,7 +120,7 @@ class AuxiliaryVariableMH(GroupGibbs):
             "label_acceptance",
             "label acceptance",
             acceptance(
-                "make more proposals (n_proposals), or let pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs "
+                "make more proposals (n_proposals), or let pymc_mrf.steps.GroupGibbs or ParticleRatioGibbs "
                 "sample groups",
                 0.005,
             ),
@@ -161,7 +161,7 @@ class AuxiliaryVariableMH(GroupGibbs):
         if field.family.node_axes or not self._link.is_binary:
             raise ValueError(
                 f"AuxiliaryVariableMH samples AgreementMRF, Ising and BoltzmannMachine, not {field.name} "
-                f"({field.family.title}): use pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs"
+                f"({field.family.title}): use pymc_mrf.steps.GroupGibbs or ParticleRatioGibbs"
             )
         node_tables, statistic = self._link.tables(field.constant_node_parameter())
         sampler = AuxiliarySampler(

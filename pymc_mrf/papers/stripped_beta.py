@@ -14,13 +14,13 @@ from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.particles.likelihood import Particles
 from pymc_mrf.papers.engines.liu_page import StrippedBeta
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs
+from pymc_mrf.steps.groups.group_step import GroupStep
 
 BURN_IN = 100  # tied PCD iterations at the start of a chain
 VALUE_PROPOSALS = 4  # independence proposals of every group value in a step; some 8 of 10 are accepted
 
 
-class StrippedBetaGibbs(GroupGibbs):
+class StrippedBetaGibbs(GroupStep):
     """Grouped parameters of an agreement field or an Ising model without external field.
 
     Leaves invariant: an approximation of the posterior, exact on trees only. The likelihood of one

@@ -45,9 +45,9 @@ class Plot:
     """A plot in the making: what a user wants of it, and from `open` on its `PlotCollection`.
 
     `function`: that makes it. `names`: all visuals that it has. `visuals`: of the user: keyword
-    arguments for each visual, or False to leave it out. `backend`: of the user. Matplotlib alone is
-    served, and is the default, unless `any_backend`; then the default is ``rcParams["plot.backend"]``.
-    `pc_kwargs`: of the user, for `PlotCollection.wrap`.
+    arguments for each visual, or False to leave it out. `pc_kwargs`: of the user, for
+    `PlotCollection.wrap`, a `backend` among them: matplotlib alone is served, and is the default, unless
+    `any_backend`; then the default is ``rcParams["plot.backend"]``.
 
     Attributes: `pc` (PlotCollection). Raises a TypeError or ValueError if `visuals` is no mapping of
     keyword arguments or names something else, or for another backend; of `open`, if `pc_kwargs` has what
@@ -59,14 +59,14 @@ class Plot:
         function: str,
         names: Sequence[str],
         visuals: Mapping[str, Any] | None,
-        backend: str | None,
         pc_kwargs: Mapping[str, Any],
         *,
         any_backend: bool = False,
     ) -> None:
         self._visuals = _checked_visuals(visuals, names)
+        self._function, self.pc_kwargs = function, dict(pc_kwargs)
+        backend = self.pc_kwargs.pop("backend", None)
         self.backend = _any_backend(backend) if any_backend else _matplotlib(backend, function)
-        self._function, self.pc_kwargs = function, pc_kwargs
         self.pc: Any = None
 
     def open(

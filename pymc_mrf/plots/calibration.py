@@ -17,7 +17,6 @@ def plot_calibration(
     by_node: bool = False,
     n_bins: int = 10,
     ci_prob: float | None = None,
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -40,8 +39,6 @@ def plot_calibration(
         Bins at most: there are fewer where many probabilities are equal.
     ci_prob : float, optional
         Of the intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "reference" (``Axes.axline``, the diagonal),
         "intervals" (``Axes.vlines``), "points" (``Axes.plot``), "title", "xlabel" and "ylabel".
@@ -71,7 +68,7 @@ def plot_calibration(
     >>> pymc_mrf.plot_calibration(predicted, held_out)
     """
     parts = ("reference", "intervals", "points", "title", "xlabel", "ylabel")
-    plot = Plot("plot_calibration", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_calibration", parts, visuals, pc_kwargs)
     found = prediction_calibration(predicted, data, by_node=by_node, n_bins=n_bins, ci_prob=ci_prob)
     bins = found.to_array("quantity").rename("calibration")
     nodes = bins["node"].values if by_node else [None]

@@ -18,7 +18,6 @@ def plot_diagnostics(
     *,
     var_names: str | Sequence[str] | None = None,
     group: str = "sample_stats",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -37,13 +36,11 @@ def plot_diagnostics(
         sizes and the like that are constant in every chain.
     group : str
         Group of `dt` to read: "sample_stats", or "warmup_sample_stats" if tuning draws were kept.
-    backend : str, optional
-        Any backend of arviz-plots.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "lines", "means", "title", "xlabel" and
         "legend".
     **pc_kwargs
-        Passed to `arviz_plots.PlotCollection.wrap`.
+        Passed to `arviz_plots.PlotCollection.wrap`, such as a `backend`, any that arviz-plots has.
 
     Returns
     -------
@@ -59,7 +56,7 @@ def plot_diagnostics(
 
     check_tree(dt, "dt")
     parts = ("lines", "means", "title", "xlabel", "legend")
-    plot = Plot("plot_diagnostics", parts, visuals, backend, pc_kwargs, any_backend=True)
+    plot = Plot("plot_diagnostics", parts, visuals, pc_kwargs, any_backend=True)
     data = sampler_statistics(dt, group)
     if var_names is not None:
         chosen = names_of(var_names, "var_names")

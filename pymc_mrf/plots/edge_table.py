@@ -23,7 +23,6 @@ def plot_edge_table(
     n_states: Any,
     state_labels: Mapping[Any, Sequence[str]] | None = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -45,8 +44,6 @@ def plot_edge_table(
         Names of the states of nodes, one for each state; by default those of the table, or 0, 1, ...
     group : str
         Group of `dt` to read.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "heatmap" (``Axes.imshow``), "values"
         (``Axes.text``), "colorbar" (``Figure.colorbar``), "labels" (``Axes.set_xticks`` and
@@ -73,7 +70,7 @@ def plot_edge_table(
     """
     check_tree(dt, "dt")
     parts = ("heatmap", "values", "colorbar", "labels", "title")
-    plot = Plot("plot_edge_table", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_edge_table", parts, visuals, pc_kwargs)
     tables = edge_table(dt, var_name, edge, graph=graph, n_states=n_states, group=group)
     present = (tables != 0.0).any(("row", "column"))
     inclusion = float(present.mean())

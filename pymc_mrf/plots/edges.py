@@ -42,7 +42,6 @@ def plot_edges(
     predictability: Any = None,
     pos: Any = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -95,8 +94,6 @@ def plot_edges(
         edge most probable counts, and the one that finds it strongest.
     group : str
         Group of `dt` to read.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, whose ``urls``
         are one for each edge of the graph), "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes),
@@ -128,7 +125,7 @@ def plot_edges(
     """
     check_tree(dt, "dt")
     parts = ("edges", "nodes", "rings", "names", "edge_legend", "legend", "title")
-    plot = Plot("plot_edges", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_edges", parts, visuals, pc_kwargs)
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
     graph = as_directed_or_not(graph)

@@ -38,7 +38,6 @@ def plot_evidence(
     node_kind: Any = None,
     pos: Any = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -52,7 +51,7 @@ def plot_evidence(
         As in `summarize_edges`.
     graph : networkx.Graph, PairwiseGraph, networkx.DiGraph or LaggedGraph, optional
         The candidate edges; by default they, and their variable, are those of the model's only field.
-    node_category, node_kind, pos, backend
+    node_category, node_kind, pos
         As in `plot_edges`. By default the edges with evidence place the nodes.
     visuals : mapping, optional
         As in `plot_edges`, for each of "edges", "nodes", "legend" and "title".
@@ -74,7 +73,7 @@ def plot_evidence(
     summarize_edges : The classes and the Bayes factors.
     """
     check_tree(dt, "dt")
-    plot = Plot("plot_evidence", ("edges", "nodes", "legend", "title"), visuals, backend, pc_kwargs)
+    plot = Plot("plot_evidence", ("edges", "nodes", "legend", "title"), visuals, pc_kwargs)
     var_name, graph, _ = known_edges("plot_evidence", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
@@ -90,7 +89,6 @@ def plot_evidence(
         node_category=node_category,
         node_kind=node_kind,
         pos=pos,
-        backend=backend,
         visuals={**(visuals or {}), "edge_legend": False, "title": False},
         **pc_kwargs,
     )
@@ -133,7 +131,6 @@ def plot_complexity(
     *,
     model: Any = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -143,8 +140,6 @@ def plot_complexity(
     ----------
     dt, var_name, model, group
         As in `complexity_probabilities`; with a model, a line is the prior.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "posterior" (``Axes.bar``), "errors"
         (``Axes.vlines``), "prior" (``Axes.plot``), "xlabel", "ylabel" and "legend".
@@ -164,7 +159,7 @@ def plot_complexity(
 
     check_tree(dt, "dt")
     parts = ("posterior", "errors", "prior", "xlabel", "ylabel", "legend")
-    plot = Plot("plot_complexity", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_complexity", parts, visuals, pc_kwargs)
     table = complexity_probabilities(dt, var_name, model=model, group=group)
     data = table.to_xarray().to_array("quantity").rename(var_name)
     pc = plot.open(data.to_dataset(), (6.4, 3.8))
@@ -206,7 +201,6 @@ def plot_prior_sensitivity(
     slab_scale: Sequence[float] = SCALES,
     bounds: Sequence[float] = BOUNDS,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -220,8 +214,6 @@ def plot_prior_sensitivity(
         As in `prior_sensitivity`.
     bounds : (float, float)
         As in `summarize_edges`.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "lines" (``Axes.plot``), "title", "xlabel",
         "ylabel" and "legend".
@@ -248,7 +240,7 @@ def plot_prior_sensitivity(
     """
     check_tree(dt, "dt")
     parts = ("lines", "title", "xlabel", "ylabel", "legend")
-    plot = Plot("plot_prior_sensitivity", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_prior_sensitivity", parts, visuals, pc_kwargs)
     low, high = checked_bounds(bounds)
     priors = {"prior_inclusion": prior_inclusion, "slab_scale": slab_scale}
     found = prior_sensitivity(dt, var_name, between=between, model=model, group=group, **priors)

@@ -35,7 +35,6 @@ def plot_groups(
     category_colors: Mapping[str, Any] | None = None,
     pos: Any = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -66,8 +65,6 @@ def plot_groups(
         a second for 100 nodes and minutes for 1,000.
     group : str
         Group of `dt` to read.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "edges" (a ``LineCollection``, whose ``urls``
         are one for each edge of the graph), "nodes" (``Axes.text``, or ``Axes.scatter`` beyond 150 nodes),
@@ -88,7 +85,7 @@ def plot_groups(
     """
     check_tree(dt, "dt")
     parts = ("edges", "nodes", "names", "colorbar", "legend")
-    plot = Plot("plot_groups", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_groups", parts, visuals, pc_kwargs)
     center = number(center, "center", -np.inf)
     graph = as_undirected(graph, "plot_edges, which draws arrows, with group_labels for their groups")
     values = edge_values(dt, var_name, graph, group)
@@ -140,7 +137,6 @@ def plot_co_clustering(
     var_name: str = "theta",
     *,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -157,8 +153,6 @@ def plot_co_clustering(
         A vector whose exact ties are groups.
     group : str
         Group of `dt` to read.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "heatmap" (``Axes.imshow``),
         "boundaries" (a ``LineCollection``), "colorbar" (``Figure.colorbar``) and "labels"
@@ -177,7 +171,7 @@ def plot_co_clustering(
     """
     check_tree(dt, "dt")
     parts = ("heatmap", "boundaries", "colorbar", "labels")
-    plot = Plot("plot_co_clustering", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_co_clustering", parts, visuals, pc_kwargs)
     values = sampled_vector(dt, var_name, group)
     dim = values.dims[-1]
     matrix = co_clustering(dt, var_name, group=group)
@@ -227,7 +221,6 @@ def plot_n_groups(
     var_name: str = "theta",
     *,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -237,13 +230,11 @@ def plot_n_groups(
     ----------
     dt, var_name, group
         As in `plot_co_clustering`.
-    backend : str, optional
-        Any backend of arviz-plots.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "pooled", "lines", "points",
         "xlabel", "ylabel" and "legend".
     **pc_kwargs
-        Passed to `arviz_plots.PlotCollection.wrap`.
+        Passed to `arviz_plots.PlotCollection.wrap`, such as a `backend`, any that arviz-plots has.
 
     Returns
     -------
@@ -258,7 +249,7 @@ def plot_n_groups(
 
     check_tree(dt, "dt")
     parts = ("pooled", "lines", "points", "xlabel", "ylabel", "legend")
-    plot = Plot("plot_n_groups", parts, visuals, backend, pc_kwargs, any_backend=True)
+    plot = Plot("plot_n_groups", parts, visuals, pc_kwargs, any_backend=True)
     counts = n_groups(dt, var_name, group=group)
     low, high = max(int(counts.min()) - 1, 0), int(counts.max()) + 1
     support = xr.DataArray(np.arange(low, high + 1), dims="n_groups")

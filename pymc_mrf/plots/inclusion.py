@@ -19,7 +19,6 @@ def plot_inclusion(
     *,
     graph: Any,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -32,7 +31,7 @@ def plot_inclusion(
 
     Parameters
     ----------
-    dt, var_name, graph, group, backend
+    dt, var_name, graph, group
         As in `plot_edges`.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "inclusion" and "mean"
@@ -53,7 +52,7 @@ def plot_inclusion(
     """
     check_tree(dt, "dt")
     parts = ("inclusion", "mean", "inclusion_colorbar", "mean_colorbar", "labels", "title")
-    plot = Plot("plot_inclusion", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_inclusion", parts, visuals, pc_kwargs)
     graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
     found = xr.Dataset(

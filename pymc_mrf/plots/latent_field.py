@@ -45,7 +45,6 @@ def plot_latent_field(
     panels: Sequence[str] | None = None,
     coords: Mapping[str, Any] | None = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -89,8 +88,6 @@ def plot_latent_field(
         Selects one row of a field that has several: ``{"obs": 0}``.
     group : str
         Group of `dt` to read: one of draws, or one made of `LatentMarginals.to_dataset`.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "mean", "mode" and "entropy"
         (``Axes.imshow``, ``Axes.scatter`` for networks, a ``PatchCollection`` for maps), "edges" (a
@@ -120,7 +117,7 @@ def plot_latent_field(
     """
     check_tree(dt, "dt")
     parts = (*PANELS, "edges", "labels", "title", "colorbar")
-    plot = Plot("plot_latent_field", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_latent_field", parts, visuals, pc_kwargs)
     values = _one_row(dt, var_name, group, coords)
     graph = None if graph is None else as_graph(graph)
     given = {"shape": shape, "segments": segments, "polygons": polygons, "pos": pos}

@@ -24,7 +24,6 @@ def plot_nodes(
     max_draws: int = 1000,
     ci_prob: float | None = None,
     group: str = "posterior",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -40,8 +39,6 @@ def plot_nodes(
         As in `summarize_nodes`.
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "reference" (``Axes.axvline`` at zero),
         "intervals" (``Axes.hlines``), "points" (``Axes.plot``), "labels" (``Axes.set_yticks``) and "title"
@@ -69,7 +66,7 @@ def plot_nodes(
     """
     check_tree(dt, "dt")
     parts = ("reference", "intervals", "points", "labels", "title")
-    plot = Plot("plot_nodes", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_nodes", parts, visuals, pc_kwargs)
     ci_prob = interval_probability(ci_prob)
     found = node_measures(
         dt,

@@ -28,7 +28,6 @@ def plot_plan(
     study: xr.Dataset,
     *,
     bayes_factor: float = 10.0,
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs: Any,
 ) -> Any:
@@ -38,8 +37,6 @@ def plot_plan(
     ----------
     study, bayes_factor
         As in `summarize_plan`.
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "lines" (``Axes.errorbar``), "legend"
         (``Axes.legend``) and "labels" (``Axes.set``).
@@ -55,7 +52,7 @@ def plot_plan(
     TypeError, ValueError
         As in `summarize_plan`; also for an unknown backend or visual.
     """
-    plot = Plot("plot_plan", ("lines", "legend", "labels"), visuals, backend, pc_kwargs)
+    plot = Plot("plot_plan", ("lines", "legend", "labels"), visuals, pc_kwargs)
     table = summarize_plan(study, bayes_factor=bayes_factor)
     data = xr.Dataset(
         {

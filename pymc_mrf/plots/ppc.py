@@ -39,7 +39,6 @@ def plot_ppc_edges(
     kinds: ColumnKinds | None = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -67,14 +66,12 @@ def plot_ppc_edges(
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     group : {"posterior_predictive", "prior_predictive"}
-    backend : str, optional
-        Any backend of arviz-plots.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "reference", "intervals", "points",
         "missed_intervals", "missed_points", "labels" (with "leaders", lines to them), "title", "xlabel"
         and "ylabel".
     **pc_kwargs
-        Passed to `arviz_plots.PlotCollection.wrap`.
+        Passed to `arviz_plots.PlotCollection.wrap`, such as a `backend`, any that arviz-plots has.
 
     Returns
     -------
@@ -98,7 +95,7 @@ def plot_ppc_edges(
         *("reference", "intervals", "points", "missed_intervals", "missed_points", "labels"),
         *("leaders", "title", "xlabel", "ylabel"),
     )
-    plot = Plot("plot_ppc_edges", parts, visuals, backend, pc_kwargs, any_backend=True)
+    plot = Plot("plot_ppc_edges", parts, visuals, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     graph, kinds = known_field("plot_ppc_edges", model, var_name, graph, kinds)
     is_measured = has_measurements(dt, var_name, group)
@@ -156,7 +153,6 @@ def plot_ppc_magnetisation(
     model: Any = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -171,7 +167,7 @@ def plot_ppc_magnetisation(
 
     Parameters
     ----------
-    dt, var_name, ci_prob, group, backend
+    dt, var_name, ci_prob, group
         As in `plot_ppc_edges`.
     model : pymc.Model, optional
         With the field, so that states are called what its table called them, if all nodes have the same;
@@ -198,7 +194,7 @@ def plot_ppc_magnetisation(
 
     check_tree(dt, "dt")
     parts = ("observed", "predictive", "intervals", "title", "xlabel", "ylabel")
-    plot = Plot("plot_ppc_magnetisation", parts, visuals, backend, pc_kwargs, any_backend=True)
+    plot = Plot("plot_ppc_magnetisation", parts, visuals, pc_kwargs, any_backend=True)
     ci_prob = interval_probability(ci_prob)
     predicted, observed = field_rows(dt, var_name, group), field_rows(dt, var_name, "observed_data")
     check_sampled(predicted, f"{var_name} of the {group} group", PREDICTIVE)

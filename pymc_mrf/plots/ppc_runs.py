@@ -22,7 +22,6 @@ def plot_ppc_runs(
     state: Any = None,
     ci_prob: float | None = None,
     group: str = "posterior_predictive",
-    backend: str | None = None,
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
 ) -> Any:
@@ -41,8 +40,6 @@ def plot_ppc_runs(
     ci_prob : float, optional
         Probability of the equal-tailed intervals; ``rcParams["stats.ci_prob"]`` of ArviZ by default.
     group : {"posterior_predictive", "prior_predictive"}
-    backend : {"matplotlib"}, optional
-        Only matplotlib is supported.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "intervals" (``Axes.hlines``), "predictive"
         and "observed" (``Axes.scatter``), "labels" (``Axes.set_yticks``) and "title" (``Axes.set_title``).
@@ -70,7 +67,7 @@ def plot_ppc_runs(
     """
     check_tree(dt, "dt")
     parts = ("intervals", "predictive", "observed", "labels", "title")
-    plot = Plot("plot_ppc_runs", parts, visuals, backend, pc_kwargs)
+    plot = Plot("plot_ppc_runs", parts, visuals, pc_kwargs)
     ci_prob = interval_probability(ci_prob)
     predicted = run_lengths(dt, var_name, model=model, state=state, group=group)
     check_sampled(predicted["number"], f"{var_name} of the {group} group", PREDICTIVE)

@@ -7,11 +7,9 @@ from pymc_mrf._public_names import public_names
 if TYPE_CHECKING:
     from pymc_mrf.steps.auxiliary.exchange import Exchange as Exchange
     from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs as EdgeGibbs
-    from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs as ConditionalGibbs
-    from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs as ExactGibbs
-    from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs as MonteCarloGibbs
+    from pymc_mrf.steps.groups.group_gibbs import ExactGibbs as ExactGibbs
+    from pymc_mrf.steps.groups.group_gibbs import GroupGibbs as GroupGibbs
     from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs as ParticleRatioGibbs
-    from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs as PseudoGibbs
     from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs as CommunityGibbs
     from pymc_mrf.steps.hyper.conjugate import (
         ConjugateConcentration as ConjugateConcentration,
@@ -27,11 +25,8 @@ __getattr__, __dir__, __all__ = public_names(
     {
         "steps.auxiliary.exchange": "Exchange",
         "steps.edges.edge_gibbs": "EdgeGibbs",
-        "steps.groups.conditional_gibbs": "ConditionalGibbs",
-        "steps.groups.exact_gibbs": "ExactGibbs",
-        "steps.groups.monte_carlo_gibbs": "MonteCarloGibbs",
+        "steps.groups.group_gibbs": "ExactGibbs GroupGibbs",
         "steps.groups.particle_ratio_gibbs": "ParticleRatioGibbs",
-        "steps.groups.pseudo_gibbs": "PseudoGibbs",
         "steps.hyper.community_gibbs": "CommunityGibbs",
         "steps.hyper.conjugate": "ConjugateConcentration",
         "steps.hyper.conjugate_hyperparameters": "ConjugateHyperparameters",

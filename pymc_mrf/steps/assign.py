@@ -23,12 +23,9 @@ from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
-from pymc_mrf.steps.groups.exact_gibbs import ExactGibbs
-from pymc_mrf.steps.groups.group_gibbs import GroupGibbs, is_dirichlet_process
-from pymc_mrf.steps.groups.monte_carlo_gibbs import MonteCarloGibbs
+from pymc_mrf.steps.groups.group_gibbs import ExactGibbs, GroupGibbs
+from pymc_mrf.steps.groups.group_step import GroupStep, is_dirichlet_process
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
-from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
@@ -36,11 +33,8 @@ from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
 from pymc_mrf.steps.latent.missing_cells import GaussianGibbs, MixedGibbs, SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 
-GROUP_SAMPLERS: tuple[type[GroupGibbs], ...] = (
-    ExactGibbs,
-    PseudoGibbs,
-    ConditionalGibbs,
-    MonteCarloGibbs,
+GROUP_SAMPLERS: tuple[type[GroupStep], ...] = (
+    GroupGibbs,
     ParticleRatioGibbs,
     StrippedBetaGibbs,
     AuxiliaryVariableMH,
@@ -59,7 +53,7 @@ AUTOMATIC = (
     GaussianGibbs,
     MixedGibbs,
 )
-STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ReversibleJump, PersistentLangevin)
+STEPS: tuple[type[MRFStep], ...] = (*AUTOMATIC, ExactGibbs, ReversibleJump, PersistentLangevin)
 """All steps; those that are not `AUTOMATIC` are made on request only."""
 
 

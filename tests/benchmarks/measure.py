@@ -101,7 +101,7 @@ def grid_marginals(repeats: int = 20) -> dict:
 
 
 def exact_gibbs_sweeps(steps: int = 100, n: int = 1000) -> dict:
-    """Seconds of `steps` ExactGibbs steps on a 4 x 4 grid (five groups, n observations)."""
+    """Seconds of `steps` GroupGibbs steps on a 4 x 4 grid (five groups, n observations)."""
     rng = np.random.default_rng(4)
     graph = pmrf.graphs.grid(4, 4)
     theta = rng.uniform(size=5)[rng.integers(5, size=graph.n_edges)]
@@ -111,7 +111,7 @@ def exact_gibbs_sweeps(steps: int = 100, n: int = 1000) -> dict:
     with pm.Model(coords=pmrf.coords(graph)) as model:
         process = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), dims="edge")
         pmrf.AgreementMRF("x", process, graph=graph, likelihood="exact", observed=x)
-        step = pmrf.steps.ExactGibbs([process])
+        step = pmrf.steps.GroupGibbs([process])
     step.setup_chain(np.random.default_rng(5), 0, steps)
     point = model.initial_point()
     start = time.perf_counter()

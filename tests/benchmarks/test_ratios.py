@@ -38,7 +38,7 @@ def test_edge_marginals_of_a_grid_against_pyagrum():
 def test_exact_gibbs_on_the_grid_of_the_paper():
     result = exact_gibbs_sweeps()
     print(
-        f"\n{result['steps']} ExactGibbs steps, 4 x 4 grid, n = {result['n']}: "
+        f"\n{result['steps']} GroupGibbs steps, 4 x 4 grid, n = {result['n']}: "
         f"{result['seconds']:.3f} s (target: 1 s); "
         f"Liu & Page (2013, Table 1), on their machine: {result['paper']:,.0f} s; "
         f"{result['paper'] / result['seconds']:,.0f} times faster"

@@ -128,10 +128,11 @@ def test_what_is_missing():
     ):
         declare(kinds=None)
     kinds = pmrf.fields.ColumnKinds(("a", "b"), ("continuous", "continuous"), (0, 0))
-    with pytest.raises(
-        ValueError, match=r"has measurements only: declare it as a pymc_mrf\.GaussianMRF"
-    ):
-        declare(X[:, [1, 3]], kinds=kinds, graph=pmrf.graphs.complete(kinds.names))
+    measured = {"kinds": kinds, "graph": pmrf.graphs.complete(kinds.names)}
+    with pytest.raises(ValueError, match="bias is that of answers, but all 2 columns hold measurements"):
+        pmrf.MixedMRF.dist(0.0, 1.0, 1.0, **measured)
+    with pytest.raises(ValueError, match="without answers must be one of \"auto\", not 'pseudo'"):
+        pmrf.MixedMRF.dist(0.0, 0.0, 1.0, likelihood="pseudo", **measured)
     many = pmrf.fields.ColumnKinds(tuple(range(10)), ("nominal",) * 10, (4,) * 10)
     with pytest.raises(
         ValueError,

@@ -214,6 +214,31 @@ def test_without_edges_to_answers_measurements_are_a_gaussian_field():
     np.testing.assert_allclose(found, alone + gaussian.eval(mode="FAST_COMPILE") - np.log(SCALE).sum())
 
 
+def test_without_answers_it_is_a_gaussian_field(rng):
+    """The same variable; blocks of one parameter are the numbers that its edges have."""
+    kinds = pmrf.fields.ColumnKinds(("a", "b", "c"), ("continuous",) * 3, (0,) * 3)
+    graph, x = pmrf.graphs.complete(kinds.names), rng.normal(size=(20, 3))
+    options = {"graph": graph, "scale": 2.0, "observed": x}
+
+    def drawn(declare, **blocks):
+        with pm.Model() as model:
+            w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3, **blocks)
+            declare(w)
+            step, point = pmrf.steps.EdgeGibbs([w]), model.initial_point()
+        step.setup_chain(np.random.default_rng(3), 0, 5)
+        for _ in range(5):
+            point, _ = step.step(point)
+        return model["x"].owner.op, point["w"]
+
+    op, w = drawn(
+        lambda w: pmrf.MixedMRF("x", w, diagonal=1.0, mean=0.5, kinds=kinds, **options),
+        blocks=kinds.block_sizes(graph),
+    )
+    own, expected = drawn(lambda w: pmrf.GaussianMRF("x", w, 1.0, 0.5, **options))
+    assert op == own
+    np.testing.assert_array_equal(w, expected)
+
+
 @pytest.mark.parametrize("c", [0, 1, 2])
 def test_pseudo_density(c):
     """Density of each answer given all else, and of the measurements given the answers."""

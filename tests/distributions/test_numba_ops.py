@@ -16,7 +16,7 @@ from pymc_mrf.distributions.spike_and_slab import Included
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.junction_tree import factor_graph_tree, field_tree
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.pseudo import log_pseudo_likelihood as pseudo
+from pymc_mrf.likelihood.pseudo import likelihood as pseudo
 
 TIES = np.array([0.3, 0.0, -1.0, 0.0, 0.3, 0.0])
 PACKAGE = Path(_numba.__file__).parents[1]

@@ -7,8 +7,8 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
 from pymc_mrf.graph import builders
+from pymc_mrf.likelihood.path import likelihood
 from pymc_mrf.likelihood.path import path_form as path
-from pymc_mrf.likelihood.path import path_range
 
 GRAPH = builders.grid(3, 3)
 X = 2 * np.random.default_rng(4).integers(0, 2, (2, 9)) - 1
@@ -91,7 +91,7 @@ def test_rows_that_are_too_many_for_a_path(monkeypatch):
 
 def test_without_the_check_the_prior_is_cut_off(monkeypatch):
     """Negative control: it is the check that refuses."""
-    monkeypatch.setattr(path_range.CheckPaths, "apply", lambda self, fgraph: None)
+    monkeypatch.setattr(likelihood.CheckPaths, "apply", lambda self, fgraph: None)
     built = model()
     pm.set_data({"mean": -0.3}, model=built)
     assert built.compile_logp()(built.initial_point()) == -np.inf

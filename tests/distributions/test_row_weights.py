@@ -7,7 +7,7 @@ import pytest
 from pytensor.graph.traversal import ancestors
 
 import pymc_mrf as pmrf
-from pymc_mrf.likelihood.pseudo.log_pseudo_likelihood import LogPseudoLikelihood
+from pymc_mrf.likelihood.pseudo.likelihood import LogPseudoLikelihood
 
 GRAPH = pmrf.PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0)])
 TABLE = np.array([[0, 0, 0, 0], [1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 0]])

@@ -24,7 +24,8 @@ def test_all_steps_are_calibrated():
     from pymc_mrf.steps.assign import STEPS
 
     named = " ".join(case.step for case in calibration.CASES.values())
-    assert [step.__name__ for step in STEPS if step.__name__ not in named] == []
+    left = [step.__name__ for step in STEPS if step.__name__ not in named]
+    assert left == ["ExactGibbs"]  # which is `GroupGibbs`, but for what it refuses
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def test_answers_about_an_edge(seed):
 
     for e in range(len(EDGES)):
         questions.look_at(view, e, w[e])
-        low, high = view.look[views.LOW], view.look[views.HIGH]
+        low, high = view.look[0].low, view.look[0].high
         inside, outside = np.array([0.999, -0.999]), np.array([1.001, -1.001])
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         assert np.isfinite([at(e, x) for x in middle + half * inside]).all()
@@ -129,10 +129,10 @@ def test_what_a_proposal_is_made_from_does_not_depend_on_the_present_weight(rng)
     view = view_at(engine, w, b, rng)
     for e in range(len(EDGES)):
         questions.look_at(view, e, w[e])
-        points = np.linspace(view.look[views.LOW] - 0.5, view.look[views.HIGH] + 0.5, 7)
+        points = np.linspace(view.look[0].low - 0.5, view.look[0].high + 0.5, 7)
         before = [questions.likelihood_terms(view, e, x) for x in points]
         moved = w.copy()
-        moved[e] = 0.9 * view.look[views.LOW] + 0.1 * view.look[views.HIGH]
+        moved[e] = 0.9 * view.look[0].low + 0.1 * view.look[0].high
         view = view_at(engine, moved, b, rng)
         questions.look_at(view, e, moved[e])
         after = [questions.likelihood_terms(view, e, x) for x in points]

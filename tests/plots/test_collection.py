@@ -9,8 +9,8 @@ from pymc_mrf.plots._collection import CATEGORICAL, Plot
 DATA = xr.Dataset({"a": ("x", [1.0, 2.0]), "b": ("x", [3.0, 4.0])})
 
 
-def plot_of(visuals=None, backend=None, **pc_kwargs):
-    return Plot("plot_this", ("line", "title", "colorbar", "legend"), visuals, backend, pc_kwargs)
+def plot_of(visuals=None, **pc_kwargs):
+    return Plot("plot_this", ("line", "title", "colorbar", "legend"), visuals, pc_kwargs)
 
 
 def draw_line(da, target, **style):

@@ -65,9 +65,9 @@ FAST = {"step_size": 0.1}  # within 10 steps from the start of the tests
 EDGES, THETA = ("w", "b"), ("theta",)
 CASES = {
     "exact groups": Case(pmrf.steps.ExactGibbs, agreement("exact"), THETA),
-    "pseudo groups": Case(pmrf.steps.PseudoGibbs, agreement("pseudo"), THETA),
-    "groups of arrows": Case(pmrf.steps.ConditionalGibbs, arrows.small_groups, THETA),
-    "Monte Carlo groups": Case(pmrf.steps.MonteCarloGibbs, agreement("monte-carlo"), THETA),
+    "pseudo groups": Case(pmrf.steps.GroupGibbs, agreement("pseudo"), THETA),
+    "groups of arrows": Case(pmrf.steps.GroupGibbs, arrows.small_groups, THETA),
+    "Monte Carlo groups": Case(pmrf.steps.GroupGibbs, agreement("monte-carlo"), THETA),
     "particle groups": Case(pmrf.steps.ParticleRatioGibbs, agreement("particles"), THETA),
     "stripped beta": Case(pmrf.papers.StrippedBetaGibbs, agreement("particles"), THETA),
     "moller": Case(AuxiliaryVariableMH, agreement("auto"), THETA, {"auxiliary": "moller", **QUICK}),

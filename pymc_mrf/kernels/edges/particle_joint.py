@@ -19,42 +19,14 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.edges.hamiltonian import draw_momentum, hamiltonian_move
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.vector_sums import copy
-from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.particle_edges import ParticleEdges, renew, reweight
+from pymc_mrf.kernels.views.particle_edges import renew
 from pymc_mrf.kernels.views.weighted_particles import (
-    add_move,
     effective_size,
     fill_means,
     normalise,
     refresh,
     sweep,
 )
-
-
-@questions.add_slopes.register(ParticleEdges)
-def add_slopes_by_particles(view, active, slope):
-    """Log-likelihood relative to where the particles are, and its slopes; further observations included.
-
-    Those by the edges `active` (k,) and by the biases are added to `slope` (k + n_biases,).
-    """
-    joint, particles, n, k = view.joint, view.particles, view.joint.n[0], active.shape[0]
-    constant = add_move(particles, view.field, view.w, view.beta, active, view.room.D)
-    value = -n * (constant + reweight(particles.W, view.room.D, particles.size, joint.W))
-    fill_means(particles, view.field, active, joint.W, joint.edge_mean, joint.node_mean)
-    for a in range(k):
-        e = active[a]
-        value += (view.w[e] - particles.w[e]) * joint.s[e]
-        slope[a] += joint.s[e] - n * joint.edge_mean[e]
-    for i in range(view.n_biases):
-        value += (view.beta[i] - particles.beta[i]) * joint.t[i]
-        slope[k + i] += joint.t[i] - n * joint.node_mean[i]
-    return value
-
-
-@questions.is_trusted.register(ParticleEdges)
-def particles_are_trusted(view):
-    """Whether the effective size of the weights is large enough."""
-    return effective_size(view.joint.W) >= view.least_size
 
 
 @lean

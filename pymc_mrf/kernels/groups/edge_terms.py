@@ -9,8 +9,8 @@ a constant. If f is 0 or 1, the sum is 1 + exp(x + lam), lam being the logit of 
 fields that share the parameter, and a pseudo-likelihood, one term for each row and end of the edge, are sums
 of such terms.
 
-Two levels have terms of their own: as `LevelTerms` a step of `PseudoGibbs` takes 4.5 times the CPU time (a
-4 x 4 grid of 500 rows, the 279 edges of the Senate), of `ExactGibbs` 1.2 to 1.3 times.
+Two levels have terms of their own: as `LevelTerms` a step of `GroupGibbs` takes 4.5 times the CPU time (a
+4 x 4 grid of 500 rows, the 279 edges of the Senate) under "pseudo", 1.2 to 1.3 times under "exact".
 """
 
 from typing import NamedTuple

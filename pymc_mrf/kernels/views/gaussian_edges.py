@@ -10,9 +10,7 @@ definite for y in (1/c, 1/a). S follows a change by a rank-2 update; it is compu
 every sweep, and where an update would lose digits. Its relative error then stays below some 1e-10, as a
 test asks.
 
-An edge whose absence, given all others, would leave the cone is present for certain. Its ratios to absence
-are infinite: in their place stands `ABSENT`, a number, so that ratios of two values of the edge are as they
-are.
+An edge whose absence, given all others, would leave the cone is present for certain (`cone_limits`).
 
 Moves of single edges leave the diagonal where it is. Joint moves have the weights and the log of the diagonal
 for coordinates, about the normal approximation of the posterior, because both are strongly correlated where
@@ -25,6 +23,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.gaussian import (
+    ILL,
     add_rank_two,
     factorise,
     fill_precision,
@@ -33,16 +32,13 @@ from pymc_mrf.kernels.gaussian import (
     rank_two,
 )
 from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views.cone_limits import ABSENT, LIMITS, brought_within, origin
 
-ABSENT = -1e9
-"""Log prior of absence outside the cone; two log ratios that it is part of differ right to some 1e-7."""
+LOOK = np.dtype([*LIMITS, ("x", float), ("s", float)], align=True)
+"""Of the entry looked at: its limits, its value, and the sum of T_uv times the factors."""
 
-INNER = 0.95
-"""Share of the way from the middle of the cone to its ends within which proposals follow the likelihood;
-beyond they follow the parabola that touches it there."""
-
-ILL = 1e-4
-"""Changes of the determinant by a smaller factor call for the inverse anew."""
+TERM = np.dtype([("a", float), ("c", float), ("n", float)])
+"""Of a term of this entry: a and c, times the factor, and the rows of the block."""
 
 
 class GaussianField(NamedTuple):
@@ -103,11 +99,8 @@ class GaussianEdges(NamedTuple):
         T, sums over rows of products of deviations from the means.
     S, L : (D, m) arrays
         Inverse of the precision, and room for a factor.
-    look : (5,) array
-        Of the entry looked at: its value x, lowest and highest value within the cone, whether absence is, and
-        the sum of T_uv times the factors.
-    terms : (most, 3) array
-        Of the terms of this entry: a and c, times the factor, and the rows of the block.
+    look : (1,) record array of `LOOK`
+    terms : (most,) record array of `TERM`
     """
 
     field: GaussianField
@@ -123,10 +116,6 @@ class GaussianEdges(NamedTuple):
     L: np.ndarray
     look: np.ndarray
     terms: np.ndarray
-
-
-X, LOW, HIGH, MAY_END, SUM = range(5)
-A, C, N = range(3)
 
 
 @lean
@@ -156,39 +145,34 @@ def invert(view):
 @lean
 def log_likelihood_at(view, e, x):
     """Log-likelihood at value x of entry e, looked at, against the present one; -inf outside of the cone."""
-    y = x - view.look[X]
-    value = y * view.look[SUM]
+    y = x - view.look[0].x
+    value = y * view.look[0].s
     for t in range(view.field.first[e + 1] - view.field.first[e]):
-        first, second = 1.0 - y * view.terms[t, A], 1.0 - y * view.terms[t, C]
+        term = view.terms[t]
+        first, second = 1.0 - y * term.a, 1.0 - y * term.c
         if first <= 0.0 or second <= 0.0:
             return -np.inf
-        value += 0.5 * view.terms[t, N] * (np.log(first) + np.log(second))
+        value += 0.5 * term.n * (np.log(first) + np.log(second))
     return value
-
-
-@lean
-def origin(view):
-    """Return the value that those of the entry looked at are relative to: absence if it may be absent."""
-    return 0.0 if view.look[MAY_END] > 0.0 else 0.5 * (view.look[LOW] + view.look[HIGH])
 
 
 @questions.look_at.register(GaussianEdges)
 def look_at_entry(view, e, x):
     """Read what S has of the pairs, and the limits of the cone, common to all of them."""
-    field, look, terms = view.field, view.look, view.terms
-    look[X], look[LOW], look[HIGH], look[SUM] = x, -np.inf, np.inf, 0.0
+    field, look = view.field, view.look[0]
+    look.x, look.low, look.high, look.s = x, -np.inf, np.inf, 0.0
     for t in range(field.first[e], field.first[e + 1]):
-        pair, factor, term = field.edge[t], field.factor[t], t - field.first[e]
+        pair, factor, term = field.edge[t], field.factor[t], view.terms[t - field.first[e]]
         block = field.block[pair]
         v, start = field.edges[pair, 1], field.first_node[block]
         u, local = start + field.edges[pair, 0], field.edges[pair, 0]
         root = np.sqrt(view.S[u, local] * view.S[start + v, v])
         upper, lower = factor * (view.S[u, v] + root), factor * (view.S[u, v] - root)
-        terms[term, A], terms[term, C], terms[term, N] = upper, lower, view.n[block]
-        look[SUM] += factor * view.scatter[u, v]
-        look[LOW] = max(look[LOW], x + 1.0 / min(upper, lower))
-        look[HIGH] = min(look[HIGH], x + 1.0 / max(upper, lower))
-    look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
+        term.a, term.c, term.n = upper, lower, view.n[block]
+        look.s += factor * view.scatter[u, v]
+        look.low = max(look.low, x + 1.0 / min(upper, lower))
+        look.high = min(look.high, x + 1.0 / max(upper, lower))
+    look.may_end = look.low < 0.0 < look.high
     g, h = terms_within(view, e, 0.0)[1:]
     return 0.5 * g * g / h, h
 
@@ -196,16 +180,15 @@ def look_at_entry(view, e, x):
 @lean
 def terms_within(view, e, x):
     """Log-likelihood at value x against `origin`, its slope and information; beyond INNER a parabola's."""
-    look = view.look
-    middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
-    inside = min(max(x, middle - reach), middle + reach)
-    y, slope, information = inside - look[X], look[SUM], 0.0
+    look = view.look[0]
+    inside = brought_within(look, x)
+    y, slope, information = inside - look.x, look.s, 0.0
     for t in range(view.field.first[e + 1] - view.field.first[e]):
-        a, c, n = view.terms[t, A], view.terms[t, C], view.terms[t, N]
-        of_first, of_second = a / (1.0 - y * a), c / (1.0 - y * c)
-        slope -= 0.5 * n * (of_first + of_second)
-        information += 0.5 * n * (of_first * of_first + of_second * of_second)
-    value = log_likelihood_at(view, e, inside) - log_likelihood_at(view, e, origin(view))
+        term = view.terms[t]
+        of_first, of_second = term.a / (1.0 - y * term.a), term.c / (1.0 - y * term.c)
+        slope -= 0.5 * term.n * (of_first + of_second)
+        information += 0.5 * term.n * (of_first * of_first + of_second * of_second)
+    value = log_likelihood_at(view, e, inside) - log_likelihood_at(view, e, origin(look))
     beyond = x - inside
     value += (slope - 0.5 * information * beyond) * beyond
     return value, slope - information * beyond, information
@@ -220,13 +203,13 @@ def entry_terms(view, e, x):
 @questions.gain.register(GaussianEdges)
 def entry_gain(view, e, x):
     """Compare the likelihood with that at `origin`."""
-    return log_likelihood_at(view, e, x) - log_likelihood_at(view, e, origin(view))
+    return log_likelihood_at(view, e, x) - log_likelihood_at(view, e, origin(view.look[0]))
 
 
 @questions.bias_terms.register(GaussianEdges)
 def cone_terms(view, e, x, bias):
     """Return what the cone says of absence; the diagonal stays, and so does its prior."""
-    return (ABSENT if x == 0.0 and view.look[MAY_END] == 0.0 else 0.0), 0.0, 0.0
+    return (ABSENT if x == 0.0 and not view.look[0].may_end else 0.0), 0.0, 0.0
 
 
 @questions.set_edge.register(GaussianEdges)

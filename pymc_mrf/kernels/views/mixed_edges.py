@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.gaussian import rank_two
+from pymc_mrf.kernels.gaussian import ILL, rank_two
 from pymc_mrf.kernels.mixed import (
     MIXED,
     OF_ANSWERS,
@@ -32,7 +32,6 @@ from pymc_mrf.kernels.mixed import (
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.gaussian_edges import ILL
 from pymc_mrf.kernels.views.mixed_tilts import (
     answer_value,
     fill_answer_moments,
@@ -41,9 +40,6 @@ from pymc_mrf.kernels.views.mixed_tilts import (
     normalise,
 )
 from pymc_mrf.kernels.views.mixed_views import (
-    BEFORE,
-    MEAN,
-    VARIANCE,
     MixedData,
     MixedField,
     absence_outside_the_cone,
@@ -110,9 +106,7 @@ class MixedEdges(NamedTuple):
         a K + c if they are moved, else 0.
     log_p : (K K,) array
         Of the states of the pair that is looked at, without its edge.
-    look : (9,) array
-        Of the edge looked at: log-likelihood without it, relative to its present value, and what
-        `gaussian_edges` has.
+    look : (1,) record array of `LOOK`
     least_share : float
         Effective share of the states below which their weights are not trusted; 0 if all are listed.
     room : ListRoom
@@ -151,7 +145,7 @@ def refresh(view):
 @measured_value.register(MixedEdges)
 def measured_value_of_list(view, first, y):
     """Compute the terms state by state, and the probabilities, into `tilted`."""
-    look, p, n, tilt, tilted = view.look, view.at.p, view.data.n[0], view.room.tilt, view.room.tilted
+    look, p, n, tilt, tilted = view.look[0], view.at.p, view.data.n[0], view.room.tilt, view.room.tilted
     top = 0.0
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
     m_i, m_j = view.at.m[i], view.at.m[j]
@@ -172,8 +166,8 @@ def measured_value_of_list(view, first, y):
         variance = s_ii * s_jj + s_ij * s_ij + u * u * s_jj + v * v * s_ii + 2.0 * u * v * s_ij
         first_moment += tilted[s] * mean
         second += tilted[s] * (mean * mean + variance)
-    look[MEAN] = first_moment / mass
-    look[VARIANCE] = max(second / mass - look[MEAN] ** 2, 0.0)
+    look.mean = first_moment / mass
+    look.variance = max(second / mass - look.mean**2, 0.0)
     return y * view.data.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
 
 
@@ -189,7 +183,7 @@ def take_block_out_of_list(whole, view, e, x):
         fill_pair(whole, first)
         take_table_off(whole, view, e, x, whole.log_p)
     elif kind == MIXED:
-        whole.look[BEFORE] = answer_value(whole, first, room.zero[:width])
+        whole.look[0].before = answer_value(whole, first, room.zero[:width])
         fill_answer_moments(whole, first, width, room.score, room.information)
     else:
         look_at_measured(whole, first)
@@ -206,7 +200,7 @@ def block_terms_of_list(whole, view, e, x, g, H):
         value = pair_gain(field, first, x, whole.log_p, s, whole.data.n[0], view.room)
         fill_pair_moments(field, first, width, s, whole.data.n[0], view.room, g, H)
     elif kind == MIXED:
-        value = answer_value(whole, first, x) - whole.look[BEFORE]
+        value = answer_value(whole, first, x) - whole.look[0].before
         fill_answer_moments(whole, first, width, g, H)
     else:
         value, g[0], H[0, 0] = terms_in_cone(whole, first, x[0])
@@ -221,7 +215,7 @@ def block_gain_of_list(whole, view, e, x):
         s = whole.data.s[first : first + x.shape[0]]
         return pair_gain(field, first, x, whole.log_p, s, whole.data.n[0], view.room)
     if kind == MIXED:
-        return answer_value(whole, first, x) - whole.look[BEFORE]
+        return answer_value(whole, first, x) - whole.look[0].before
     return measured_gain(whole, first, x[0])
 
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.gaussian import add_rank_two, rank_two
+from pymc_mrf.kernels.gaussian import ILL, add_rank_two, rank_two
 from pymc_mrf.kernels.mixed import OF_MEASURED, Layout, fill_covariance
 from pymc_mrf.kernels.vector_sums import add_multiple
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.gaussian_edges import ILL, INNER
+from pymc_mrf.kernels.views.cone_limits import brought_within
 from pymc_mrf.kernels.views.mixed_rows import (
     NodeConditionals,
     fill_conditional,
@@ -31,9 +31,6 @@ from pymc_mrf.kernels.views.mixed_rows import (
     value_at,
 )
 from pymc_mrf.kernels.views.mixed_views import (
-    BEFORE,
-    HIGH,
-    LOW,
     MixedData,
     MixedField,
     absence_outside_the_cone,
@@ -97,8 +94,7 @@ class MixedPseudo(NamedTuple):
     b : (a K + c,) array
     beta : (a K + c,) array, or (0,)
     n_biases : int
-    look : (9,) array
-        As in `mixed_views`.
+    look : (1,) record array of `mixed_views.LOOK`
     room : PseudoRoom
     """
 
@@ -162,10 +158,10 @@ def take_block_out_of_mixed_rows(whole, view, e, x):
     if is_measured(whole, first):
         find_limits(whole, first)
     if whole.w[first] == 0.0:
-        whole.look[BEFORE] = 0.0
+        whole.look[0].before = 0.0
         fill_moments(whole, first, width, whole.now, room.score, room.information)
     else:
-        whole.look[BEFORE] = value_at(whole, first, room.zero[:width])
+        whole.look[0].before = value_at(whole, first, room.zero[:width])
         fill_moments(whole, first, width, whole.trial, room.score, room.information)
 
 
@@ -175,15 +171,14 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
 
     The likelihood may rise up to there, so that its mode is brought as near as its slope is steep.
     """
-    first, look, at = view.field.first[e], whole.look, whole.room.inside
+    first, look, at = view.field.first[e], whole.look[0], whole.room.inside
     if not is_measured(whole, first):
-        value = value_at(whole, first, x) - look[BEFORE]
+        value = value_at(whole, first, x) - look.before
         fill_moments(whole, first, x.shape[0], whole.trial, g, H)
         return value
-    middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
-    at[0] = min(max(x[0], middle - reach), middle + reach)
+    at[0] = brought_within(look, x[0])
     beyond = x[0] - at[0]
-    value = value_at(whole, first, at) - look[BEFORE]
+    value = value_at(whole, first, at) - look.before
     fill_moments(whole, first, 1, whole.trial, g, H)
     if beyond != 0.0:
         H[0, 0] = max(H[0, 0], g[0] * g[0])
@@ -194,10 +189,10 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
 
 @blocks.block_gain.register(MixedPseudo)
 def block_gain_of_mixed_rows(whole, view, e, x):
-    first, look = view.field.first[e], whole.look
-    if is_measured(whole, first) and not look[LOW] < x[0] < look[HIGH]:
+    first, look = view.field.first[e], whole.look[0]
+    if is_measured(whole, first) and not look.low < x[0] < look.high:
         return -np.inf
-    return value_at(whole, first, x) - look[BEFORE]
+    return value_at(whole, first, x) - look.before
 
 
 @blocks.follow_block.register(MixedPseudo)

@@ -2,13 +2,13 @@
 
 A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
 (`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) of the measurements, `w`
-(P,), `b` (a K + c,), `beta`, `n_biases`, `look` (9,), and scratch, `room`, of which are `diagonal` (c,),
-that of the precision, and `seconds` (c,). Where states are listed, `at` has the means m (c, N) of the
-measurements in N of them as well, `room` has `tilt` and `tilted` (N,), and the view answers
+(P,), `b` (a K + c,), `beta`, `n_biases`, `look` (1,), a record of `LOOK`, and scratch, `room`, of which are
+`diagonal` (c,), that of the precision, and `seconds` (c,). Where states are listed, `at` has the means m
+(c, N) of the measurements in N of them as well, `room` has `tilt` and `tilted` (N,), and the view answers
 `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
-certain, as in `gaussian_edges`.
+certain (`cone_limits`).
 """
 
 from typing import Any, NamedTuple
@@ -19,11 +19,12 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.gaussian import add_rank_two
 from pymc_mrf.kernels.mixed import MIXED
-from pymc_mrf.kernels.views.gaussian_edges import ABSENT, INNER
+from pymc_mrf.kernels.views.cone_limits import ABSENT, LIMITS, brought_within, origin
 
-BEFORE, A, C, LOW, HIGH, MAY_END, MEAN, VARIANCE, ROOM = range(9)
-"""Places of `look`: log-likelihood without the edge looked at, or in the middle of the cone if it cannot be
-absent, relative to the present; what `gaussian_edges` has; mean and variance of a product of measurements."""
+LOOK = np.dtype([*LIMITS, ("before", float), ("mean", float), ("variance", float)], align=True)
+"""Of the edge looked at: limits, if it is between measurements; log-likelihood without it, or in the middle
+of the cone if it cannot be absent, relative to the present; mean and variance of a product of measurements.
+"""
 
 
 class MixedField(NamedTuple):
@@ -140,47 +141,45 @@ def move_precision(view, i, j, own_i, both, own_j):
 @lean
 def find_limits(view, first):
     """Find the limits of a weight between measurements, and whether the edge may be absent."""
-    look, S = view.look, view.at.S
+    look, S = view.look[0], view.at.S
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
     root = np.sqrt(S[i, i] * S[j, j])
-    look[A], look[C] = S[i, j] + root, S[i, j] - root
-    look[LOW], look[HIGH] = view.w[first] + 1.0 / look[C], view.w[first] + 1.0 / look[A]
-    look[MAY_END] = 1.0 if look[LOW] < 0.0 < look[HIGH] else 0.0
+    look.low, look.high = view.w[first] + 1.0 / (S[i, j] - root), view.w[first] + 1.0 / (S[i, j] + root)
+    look.may_end = look.low < 0.0 < look.high
 
 
 @lean
 def look_at_measured(view, first):
-    """Do what `find_limits` does, and find the log-likelihood `BEFORE`."""
+    """Do what `find_limits` does, and find the log-likelihood without the edge."""
     find_limits(view, first)
-    look = view.look
-    origin = 0.0 if look[MAY_END] > 0.0 else 0.5 * (look[LOW] + look[HIGH])
-    look[BEFORE] = measured_value(view, first, origin - view.w[first])
+    look = view.look[0]
+    look.before = measured_value(view, first, origin(look) - view.w[first])
 
 
 @lean
 def terms_in_cone(view, first, x):
-    """Log-likelihood at weight x against `BEFORE`, slope and information; beyond INNER a parabola's."""
-    look, n = view.look, view.data.n[0]
-    middle, reach = 0.5 * (look[LOW] + look[HIGH]), 0.5 * INNER * (look[HIGH] - look[LOW])
-    inside = min(max(x, middle - reach), middle + reach)
-    value = measured_value(view, first, inside - view.w[first]) - look[BEFORE]
-    slope, information, beyond = view.data.s[first] - n * look[MEAN], n * look[VARIANCE], x - inside
+    """Log-likelihood gained at weight x, slope and information; beyond INNER a parabola's."""
+    look, n = view.look[0], view.data.n[0]
+    inside = brought_within(look, x)
+    value = measured_value(view, first, inside - view.w[first]) - look.before
+    slope, information, beyond = view.data.s[first] - n * look.mean, n * look.variance, x - inside
     value += (slope - 0.5 * information * beyond) * beyond
     return value, slope - information * beyond, information
 
 
 @lean
 def measured_gain(view, first, x):
-    """Log-likelihood at weight x against `BEFORE`; -inf outside of the cone."""
-    if not view.look[LOW] < x < view.look[HIGH]:
+    """Log-likelihood gained at weight x; -inf outside of the cone."""
+    look = view.look[0]
+    if not look.low < x < look.high:
         return -np.inf
-    return measured_value(view, first, x - view.w[first]) - view.look[BEFORE]
+    return measured_value(view, first, x - view.w[first]) - look.before
 
 
 def absence_outside_the_cone(whole, view, e, x):
     """Return what the cone says of absence, at value `x` (W,)."""
     is_measured = whole.layout.kind[view.field.first[e]] > MIXED
-    return ABSENT if is_measured and x[0] == 0.0 and whole.look[MAY_END] == 0.0 else 0.0
+    return ABSENT if is_measured and x[0] == 0.0 and not whole.look[0].may_end else 0.0
 
 
 @lean

@@ -15,8 +15,7 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 from pymc_mrf.graph.junction_tree import check_tractable, is_cheap, is_tractable
-from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges, ExactLikelihood, ForestLikelihood
 
 
 class Exact(Likelihood):
@@ -26,7 +25,6 @@ class Exact(Likelihood):
     uses_tree: ClassVar[bool] = True
     edges: ClassVar[Any] = ExactEdges
     groups: ClassVar[Any] = ExactLikelihood
-    closed_groups: ClassVar[Any] = ForestLikelihood  # of fields whose edges are independent
 
     @classmethod
     def serves(cls, field: DeclaredField) -> bool:
@@ -49,6 +47,12 @@ class Exact(Likelihood):
         """Sum over all states, by the tree; one number if all rows share their parameters."""
         return log_partition(op, op.log_tables(parameters, pt))
 
+    def group_engines(self, fields: list, arguments: list[tuple]) -> list:
+        """Take closed forms if all fields have them, as a kernel takes views of one type."""
+        if all(map(_has_closed_form, fields)):
+            return [ForestLikelihood(*own) for own in arguments]
+        return super().group_engines(fields, arguments)
+
     def log_density_of_observed(self, field: Any, table: Any, mask: Any, joint: Any) -> Any:
         """Sum over the states of missing cells."""
         op = field.owner.op
@@ -57,6 +61,14 @@ class Exact(Likelihood):
         [z] = constant_fold([op.encode(pt.constant(np.where(missing, first, x).astype(np.int64)))[0]])
         z = np.where(missing, -1, z).astype(np.int8)
         return ElementwiseTerm()(joint, _of_observed(op, z, joint, op.dist_params(field.owner)))
+
+
+def _has_closed_form(field: Any) -> bool:
+    """Whether the edges of an `ObservedField` are independent."""
+    import networkx as nx
+
+    is_forest = field.family.measures_agreement and nx.is_forest(field.graph.to_networkx())
+    return is_forest and field.lacks_node_terms
 
 
 def log_partition(op: UndirectedFieldRV, tables):

@@ -116,8 +116,8 @@ class GaussianLikelihood(EdgeEngine):
             scatter=np.zeros((D, m)),
             S=np.zeros((D, m)),
             L=np.zeros((max(D, 2), m)),
-            look=np.zeros(5),
-            terms=np.zeros((int(np.diff(first).max(initial=0)), 3)),
+            look=np.zeros(1, kernels.LOOK).view(np.recarray),
+            terms=np.zeros(int(np.diff(first).max(initial=0)), kernels.TERM).view(np.recarray),
         )
         self.offset = np.zeros(R)
         self.set_data(x)

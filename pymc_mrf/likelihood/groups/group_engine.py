@@ -63,12 +63,15 @@ class GroupEngine(ABC):
         Most levels that one term has.
     n_trajectories : int
         Hamiltonian moves that one evaluation of `grouped` should serve.
+    n_rounds : tuple of int
+        Sweeps of labels and moves of values in one step, and in one while tuning.
     reference, node_reference : array
         What `learn` found; part of a sampler's state.
     """
 
     n_terms: int = 1
     n_trajectories: int = 1
+    n_rounds: tuple[int, int] = 1, 1
 
     def __init__(
         self,
@@ -123,8 +126,13 @@ class GroupEngine(ABC):
             log_mass=np.empty(self.n_levels),
         )
 
-    def alone(self) -> np.ndarray:
-        """Parameters (r,) near the data, each by a step of Newton's method from independent nodes."""
+    def place(self) -> np.ndarray | None:
+        """Parameters (r,) near the data; None if they follow from the shares of the edges that agree.
+
+        Each by a step of Newton's method from independent nodes.
+        """
+        if self.is_binary:
+            return None
         K, (u, v) = len(self.statistic), self.columns.ends.T
         share = np.stack([(self.x == a).mean(axis=0) for a in range(K)], axis=1)  # (d, K)
         p = share[u][:, :, None] * share[v][:, None, :]  # (edges, K, K)
@@ -192,6 +200,14 @@ class ComputedLikelihood(GroupEngine):
     @abstractmethod
     def log_likelihood(self, eta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log-likelihood at `eta` (r,) and its gradient (r,)."""
+
+    def goodness(self, eta: np.ndarray) -> tuple[float, float, float]:
+        """Effective share of a sample's weights at `eta` (r,), error, distance: here there is none."""
+        return 1.0, 0.0, 0.0
+
+    def noise(self, labels: np.ndarray, values: np.ndarray) -> float:
+        """Noise of an estimated log-likelihood at the `values` (K,) of the groups `labels` (r,)."""
+        return 0.0
 
     def grouped(self, labels, values):
         """Sum the gradient over the members of each group."""

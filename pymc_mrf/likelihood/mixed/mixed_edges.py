@@ -6,7 +6,7 @@ from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
-from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
+from pymc_mrf.kernels.views.mixed_views import LOOK, MixedData, MixedField
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0
@@ -44,7 +44,7 @@ class MixedLikelihood(MixedEngine):
             beta=beta,
             n_biases=len(beta),
             log_p=np.zeros(K * K),
-            look=np.zeros(9),
+            look=np.zeros(1, LOOK).view(np.recarray),
             least_share=0.0 if states is None else LEAST_SHARE,
             room=kernels.ListRoom(
                 tilt=np.zeros(N),

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.views import mixed_pseudo as kernels
 from pymc_mrf.kernels.views.mixed_rows import NodeConditionals
-from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
+from pymc_mrf.kernels.views.mixed_views import LOOK, MixedData, MixedField
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights
 
@@ -52,7 +52,7 @@ class MixedPseudoLikelihood(MixedEngine):
             b=b,
             beta=beta,
             n_biases=len(beta),
-            look=np.zeros(9),
+            look=np.zeros(1, LOOK).view(np.recarray),
             room=kernels.PseudoRoom(
                 p=np.zeros(K),
                 mean=np.zeros(M),

@@ -7,10 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_type
+from pytensor.graph import Op
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user, whole_number
+from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
@@ -21,6 +26,7 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.junction_tree import is_cheap
 from pymc_mrf.graph.structure import PairwiseGraph
+from pymc_mrf.kernels.views import log_partition_by_sample as kernels
 from pymc_mrf.likelihood.draw_cost import (
     BY_CONFIGURATION,
     DENSITY,
@@ -29,14 +35,72 @@ from pymc_mrf.likelihood.draw_cost import (
     exact_operations,
     sample_operations,
 )
+from pymc_mrf.likelihood.edges.edge_field import features_at, features_of, lift_of
 from pymc_mrf.likelihood.exact.exact_edges import is_enumerated
 from pymc_mrf.likelihood.monte_carlo.checks import poor_sample, sample_findings
-from pymc_mrf.likelihood.monte_carlo.log_partition_by_sample import log_partition_by_sample
-from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloEdges
-from pymc_mrf.likelihood.monte_carlo.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import (
+    MonteCarloEdges,
+    MonteCarloLikelihood,
+    node_limits,
+)
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
 from pymc_mrf.likelihood.monte_carlo.reference_search import PILOT_SIZE, TOLERANCE, NoReferenceError
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
+
+
+class LogPartitionBySample(NumbaOp, Op):
+    """Log-partition function, less that at the reference, and its gradient by the natural parameters.
+
+    Inputs are the natural parameters (p,), those of the edges first, and the arrays of `sample_inputs`.
+    """
+
+    __props__ = ()
+
+    def outputs(self, *inputs):
+        return [pt.dscalar(), pt.dvector()]
+
+    def implementation(self, jit):
+        """Weigh the sample as the view of the edge sampler does."""
+
+        def log_partition(natural, *arrays):
+            gradient = np.zeros(natural.shape[0])
+            value = kernels.log_partition_by_sample(natural, *arrays, gradient)
+            return np.asarray(value), gradient
+
+        return log_partition
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply by the gradient; the sample is not differentiated."""
+        gradient = self(*inputs, return_list=True)[1]
+        return [cotangents[0] * gradient, *(disconnected_type() for _ in inputs[1:])]
+
+    def connection_pattern(self, node):
+        return [[True, False], *([False, False] for _ in node.inputs[1:])]
+
+
+def log_partition_by_sample(graph, family, reference, natural):
+    """Symbolic log-partition function, up to a constant, at natural parameters, by a `Reference`."""
+    F, G = features_of(family, graph.n_nodes), family.node_basis
+    pair, products = family.edge_products(graph.edges)
+    edges = graph.edges[pair]
+    plain = reference.recentred(np.zeros_like(reference.centre), lift_of(family, graph.n_nodes), edges)
+    arrays = [
+        edges,
+        products,
+        F,
+        G,
+        np.ascontiguousarray(features_at(F, plain.states).swapaxes(0, 1), dtype=np.float32),
+        plain.states,
+        plain.place,
+        plain.gap,
+        plain.excess,
+        plain.apart,
+        np.concatenate([plain.reach, node_limits(G, graph.n_nodes)]),
+    ]
+    # shared, so that no graph contains, compares or compiles them
+    inputs = [pytensor.shared(array, borrow=True) for array in arrays]
+    return LogPartitionBySample()(natural, *inputs, return_list=True)[0]
+
 
 logger = logging.getLogger("pymc_mrf")
 

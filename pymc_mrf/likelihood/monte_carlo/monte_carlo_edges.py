@@ -1,10 +1,11 @@
-"""The Monte Carlo likelihood of a field (Geyer & Thompson, 1992; Geyer, 1994), as `EdgeGibbs` asks for it.
+"""The Monte Carlo likelihood of a field (Geyer & Thompson, 1992; Geyer, 1994), for edges and groups.
 
 See `pymc_mrf.kernels.views.monte_carlo_edges` for what it is, and
 `pymc_mrf.likelihood.monte_carlo.reference` for its sample.
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,15 @@ from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts
 from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, LikelihoodExpansion, posterior_coordinates
-from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, correlations, features_at, room_for
+from pymc_mrf.likelihood.edges.edge_field import (
+    HALF_ROW,
+    correlations,
+    features_at,
+    node_parameters,
+    room_for,
+)
+from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
 
 FAR = 3.0
@@ -232,3 +241,70 @@ def sample_view(
         pair=kernels.SampledPair(np.zeros(n_cells), np.zeros(2), looked, np.zeros((B, n_cells + 2))),
         room=room,
     )
+
+
+class MonteCarloLikelihood(EdgewiseLikelihood):
+    """Engine by a sample of the field at its reference; see `GroupEngine`.
+
+    The same function as the model's log probability, which moves node parameters by NUTS: statistics are not
+    centred, and cumulants of edges have limits in place of walls.
+    """
+
+    def __init__(
+        self, x, graph, family, node_tables, entries, n_entries, *, reference: Reference
+    ) -> None:
+        super().__init__(x, graph, family, node_tables, entries, n_entries)
+        r = graph.n_edges
+        engine = MonteCarloEdges(x, graph, family, False, [reference])
+        [[self._reference, _, _]] = engine.parts
+        engine.view.sample.limit[:r] = self._reference.reach
+        engine.view.walls.reach[:] = inf
+        self._look_by(engine, family, self.s)
+
+    def place(self) -> np.ndarray:
+        """Parameters (r,) of the reference, near which the sample tells of the likelihood."""
+        return self._to_entries(self._view.scale * self._reference.place[: self.graph.n_edges])
+
+    def _fill_nodes(self):
+        edges = self._view.edges
+        edges.beta[:] = node_parameters(edges.field.basis, self.node_tables)
+
+    def learn(self, eta, rng):
+        """Points of the sample by their weights at `eta`."""
+        weight = self.view(eta).edges.at.weight[0].astype(np.float64)
+        which = rng.choice(len(weight), N_REFERENCE, p=weight / weight.sum())
+        z, (u, v) = self._view.edges.sample.states[:, which], self.graph.edges.T
+        self.reference = self._reference_statistic[z[u], z[v]].copy()
+
+    def goodness(self, eta: np.ndarray) -> tuple[float, float, float]:
+        """Effective share of the weights at `eta` (r,), error of the likelihood, distance of the reference.
+
+        The error is half the difference by both halves of the sample, relative to the reference. The distance
+        is root mean square over all directions, in standard deviations that the rows leave of parameters.
+        """
+        edges, at = self._view.edges, self._view.edges.at
+        if not np.array_equal(edges.w, eta[self.entries] / self._view.scale):
+            self.view(eta)
+        distance = np.sqrt(self.n * at.spread[0] / len(at.delta))
+        return float(at.share[0]), self.n * float(at.apart[0]), float(distance)
+
+    def noise(self, labels: np.ndarray, values: np.ndarray) -> float:
+        """Noise of the likelihood at the `values` (K,) of the groups `labels` (r,).
+
+        Root mean square error of the log-likelihood ratio of two values of an edge, or of a group, one
+        standard deviation apart by the likelihood with all others fixed: the larger of both.
+        """
+        edges, reference, r = self.view(values[labels]).edges, self._reference, self.graph.n_edges
+        n, y, beyond = self.n, edges.at.y, (edges.at.delta - edges.at.bounded)[None]
+        by_sample, by_mean = reference.halves_apart(edges.field, y, beyond)[0, :r], reference.apart[:r]
+        by_covariance = n * float(y.var() / reference.n_squared) * (reference.excess.size > 0)
+        groups, of_groups = labels[self.entries], self.information(labels, len(values)).diagonal()
+        squares = []
+        for own, precision in (
+            (np.arange(r), n * reference.variances[:r]),
+            (groups, self._view.scale**2 * of_groups),
+        ):
+            slopes = [np.bincount(own, apart, len(precision)) for apart in (by_sample, by_mean)]
+            square = n**2 * np.square(slopes).sum(axis=0) / np.maximum(precision, HALF_ROW)
+            squares.append(square[np.unique(own)].mean() + by_covariance)
+        return float(np.sqrt(max(squares)))

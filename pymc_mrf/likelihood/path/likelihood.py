@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_parameters
+from pymc.logprob.rewriting import logprob_rewrites_db, remove_valued_rvs
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.basic import GraphRewriter
 
+from pymc_mrf.distributions.foreign_routes import MeaninglessDensityError
 from pymc_mrf.distributions.likelihood import AGAINST, FOR, DeclaredField, Finding, Likelihood, possible
 from pymc_mrf.distributions.parents import rows_of_field
 from pymc_mrf.distributions.remedies import listed
 from pymc_mrf.graph.junction_tree import is_cheap
-from pymc_mrf.likelihood.path import path_form, path_range
+from pymc_mrf.likelihood.path import path_form
 from pymc_mrf.likelihood.path.field_grid import FieldGrid
 from pymc_mrf.likelihood.path.path_form import (
     Simulated,
@@ -20,9 +24,48 @@ from pymc_mrf.likelihood.path.path_form import (
     find_path,
     path_coupling,
     path_weights,
+    share_below_zero,
     unasked_path,
     warn_of_data,
 )
+
+CHANCE = 0.002
+"""Share of draws below 0 that a prior is not likely to have had where none of the draws showed it before."""
+
+
+class CheckPaths(GraphRewriter):
+    """Raises an error if the prior of a coupling has left its path since the field was declared.
+
+    By ``pm.set_data``, or in another model that ``pm.do`` made. PyMC derives the log density of a model anew
+    for every function that reads it, from the graph of random variables, and looks at this graph before.
+    """
+
+    def apply(self, fgraph):
+        """Look at all fields, with the variables as they are in this model."""
+        for node in list(fgraph.apply_nodes):
+            likelihood = getattr(node.op, "likelihood", None)
+            path = getattr(likelihood, "path", None)
+            if path is not None and not path.is_signed:
+                _check_coupling(path, node)
+
+
+def _check_coupling(path: Simulated, node) -> None:
+    family = node.op.family
+    coupling = path_coupling(path, family, node.op.dist_params(node)[0])
+    drawn = FunctionGraph(outputs=[coupling], clone=True, copy_inputs=False)
+    remove_valued_rvs.apply(drawn)
+    if share_below_zero(drawn.outputs[0]) > CHANCE:
+        name = family.edge_parameter
+        raise MeaninglessDensityError(
+            f'the field was declared with likelihood="path" while no draw of its {name} made neighbours '
+            f"differ, and its path was simulated for such a {name}, but now some draws do, or {name} does, "
+            "after pm.set_data or pm.do: declare the model anew with what was set"
+        )
+
+
+def register_checks() -> None:
+    """Let PyMC look at paths whenever it derives a log density, from now on."""
+    logprob_rewrites_db.register("pymc_mrf_paths", CheckPaths(), "basic", position=-1)
 
 
 @dataclass(frozen=True)
@@ -100,4 +143,4 @@ def _moved(draws: np.ndarray, errors: np.ndarray, n_rows: int) -> float:
     return float(np.sqrt(np.max(moved[variances > 0] / variances[variances > 0], initial=0.0)))
 
 
-path_range.register_checks()
+register_checks()

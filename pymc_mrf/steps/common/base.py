@@ -1,6 +1,7 @@
 """What all steps share: refusals, default starts, the life of a chain, statistics, warnings at its end."""
 
 import logging
+import re
 from abc import abstractmethod
 from collections.abc import Sequence
 from time import process_time
@@ -8,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
-from pymc.stats.convergence import SamplerWarning
+from pymc.stats.convergence import SamplerWarning, WarningType
 from pymc.step_methods.compound import BlockedStep, Competence, CompoundStep, StepMethodState
 from pymc.step_methods.state import DataClassState
 from pymc.util import get_random_generator, get_value_vars_from_user_vars
@@ -17,11 +18,49 @@ from rich.table import Column
 
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
-from pymc_mrf.steps.common.chain_warnings import ChainWarning
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.starts import compiled_once, start_of
+from pymc_mrf.steps.common.point_inputs import compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
+
+NUMBER = re.compile(r"(?<!\w)\d[\d.]*")  # no part of a name
+
+
+class ChainWarning(SamplerWarning):
+    """Messages of one chain, of which those count that no other chain of the run has logged.
+
+    PyMC logs the messages of every chain in the main process, whichever samples the chain, at their level.
+    Messages are the same if nothing but numbers in them differ.
+
+    Parameters
+    ----------
+    messages : list of str
+    """
+
+    _logged: ClassVar[set[str]] = set()
+
+    def __init__(self, messages: list[str]) -> None:
+        self._messages, self._level = messages, ""
+        super().__init__(WarningType.BAD_PARAMS, "\n".join(messages), "warn")
+
+    @classmethod
+    def begin_run(cls) -> None:
+        """Forget what chains of other runs have said."""
+        cls._logged.clear()
+
+    @property
+    def level(self) -> str:
+        """Level of logging: "warn", or "debug" if other chains said it all; found out when asked for."""
+        if not self._level:
+            new = [text for text in self._messages if NUMBER.sub("#", text) not in self._logged]
+            self._logged.update(NUMBER.sub("#", text) for text in new)
+            self.message, self._level = "\n".join(new or self._messages), "warn" if new else "debug"
+        return self._level
+
+    @level.setter
+    def level(self, value: str) -> None:
+        pass  # what `SamplerWarning` is made with
+
 
 GIVEN_DRAWS = "exact given exact auxiliary draws"
 """How the draws of a step are related to the posterior, beside what `Likelihood.invariant` may be."""

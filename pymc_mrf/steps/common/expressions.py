@@ -13,8 +13,7 @@ from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.shared_edges import Share
-from pymc_mrf.steps.common.point_inputs import PointFunction
-from pymc_mrf.steps.common.starts import start_of
+from pymc_mrf.steps.common.point_inputs import PointFunction, start_of
 
 # values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
 FAR = 12.0

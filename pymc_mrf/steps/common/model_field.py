@@ -1,6 +1,7 @@
-"""A field of a model, observed, latent or in part: its free cells, and values and log tables at a point."""
+"""A field of a model, observed, latent or in part: its free cells, and what engines take of it at a point."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from pytensor.compile.sharedvalue import SharedVariable
 
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.steps.common.point_inputs import PointFunction
 
 
 class FieldCells:
@@ -36,12 +39,16 @@ class FieldCells:
         Cells that are not observed.
     table : (n, d) array
         Values, NaN in free cells.
+    only_means_change : bool
+        Whether what engines take changes, but with means that all rows share alone.
 
     Raises
     ------
     ValueError
         If data are not of the field's variables, which `pymc.set_data` lets pass.
     """
+
+    only_means_change = False
 
     def __init__(self, node, model: pm.Model) -> None:
         self.op = op = node.op
@@ -176,6 +183,112 @@ class ModelField(FieldCells):
         if all(n == 1 for n in batch):
             return table.reshape(1, *core)
         return np.broadcast_to(table, (*self.batch, *core)).reshape(len(self.free), *core)
+
+
+class MeasuredField(FieldCells):
+    """Rows of a field with measurements, which engines take as scaled deviations from the means.
+
+    Answers that it has besides are states. A Gaussian field has none.
+
+    Parameters
+    ----------
+    node : Apply
+        Of the field, the means of which are its last parameter.
+    model : pymc.Model
+
+    Attributes
+    ----------
+    measured : (c,) int64 array
+        Which variables are measurements.
+
+    Raises
+    ------
+    ValueError
+        As `FieldCells`, or if measurements are not finite or answers no states, which `pymc.set_data` lets
+        pass.
+    """
+
+    def __init__(self, node, model: pm.Model) -> None:
+        super().__init__(node, model)
+        columns = self.op.columns
+        self.measured: np.ndarray = columns.measurements
+        self._read = PointFunction(node.op.dist_params(node)[-1], model)
+        self._start = model.initial_point()
+        start = np.asarray(self._read(self._start), dtype=np.float64)
+        is_shared = start.size == len(self.measured)
+        self.only_means_change = is_shared and bool(self._read.names) and not self.is_free
+        self._first_means = start.ravel()
+        finite = "pass finite numbers to pm.set_data, and missing cells as `observed`"
+        for i in self.measured:
+            self._check_column(i, np.isfinite, f"which is a measurement: {finite}")
+        for i in columns.answers:
+            states = np.arange(columns.n_states[i])
+            what = f"whose states are 0 to {states[-1]}: pass such data to pm.set_data"
+            self._check_column(i, partial(np.isin, test_elements=states), what)
+
+    def _check_column(self, i: int, are_right: Callable, what: str) -> None:
+        """Refuse values of variable i that are not right; `what` tells what it is, and the remedy."""
+        x = self.table[~self.free[:, i], i]
+        wrong = x[~are_right(x)]
+        if len(wrong):
+            raise ValueError(
+                f"the data of {self.name} have the value {wrong[0]:g} at {self.op.graph.nodes[i]!r}, "
+                f"{what}"
+            )
+
+    @property
+    def changes(self) -> bool:
+        """Whether what engines take does: with missing cells, or with random means."""
+        return self.is_free or bool(self._read.names)
+
+    def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values (n, d) of all cells at `point`."""
+        if not self.is_free:
+            return self.table
+        x = self.table.copy()
+        x[self.free] = np.asarray(point[self.name]).ravel()
+        return x
+
+    def means(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Means (n, c) of the measurements at `point`."""
+        mean, c = np.asarray(self._read(point), dtype=np.float64), len(self.measured)
+        mean = mean.ravel() if mean.size == c else mean  # shared by all rows
+        return np.broadcast_to(mean, (*self.batch, c)).reshape(len(self.table), c)
+
+    def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Values (n, d) as engines take them: of measurements deviations from the means over the scale."""
+        out = x.copy()
+        out[:, self.measured] = (x[:, self.measured] - self.means(point)) / np.array(self.op.scale)
+        return out
+
+    def shift(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """How far the means at `point` are from those of `first`, (c,), as engines take them.
+
+        If all rows share them.
+        """
+        return (np.asarray(self._read(point)).ravel() - self._first_means) / np.array(self.op.scale)
+
+    def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return what engines take at `point`, (n, d)."""
+        return self.scaled(self.values(point), point)
+
+    def first(self) -> np.ndarray:
+        """Return what engines take where the model starts, typical values in missing cells, (n, d)."""
+        x = self.table.copy()
+        for i, (column, free) in enumerate(zip(x.T, self.free.T, strict=True)):
+            column[free] = self._typical(i, column[~free]) if not free.all() else 0.0
+        return self.scaled(x, self._start)
+
+    def _typical(self, i: int, values: np.ndarray) -> float:
+        """Value in the place of missing ones of variable i, of which `values` are known."""
+        if self.op.columns.is_measured[i]:
+            return float(values.mean())
+        return float(np.bincount(values.astype(np.int64)).argmax())
+
+
+def field_of(node, model: pm.Model) -> Any:
+    """Read the cells of a field of any kind: a `ModelField` or `MeasuredField`."""
+    return (ModelField if isinstance(node.op, DiscreteFieldRV) else MeasuredField)(node, model)
 
 
 def _data_of(rv, model: pm.Model) -> np.ndarray:

@@ -23,10 +23,8 @@ from pymc_mrf.steps.common.expressions import (
     varies_by_row,
 )
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import field_of
-from pymc_mrf.steps.common.model_field import FieldCells
-from pymc_mrf.steps.common.point_inputs import PointFunction
-from pymc_mrf.steps.common.starts import function_of_point, start_of
+from pymc_mrf.steps.common.model_field import FieldCells, field_of
+from pymc_mrf.steps.common.point_inputs import PointFunction, function_of_point, start_of
 
 
 def _not_observed(field, model: pm.Model) -> str:
@@ -116,6 +114,12 @@ def observed_fields(
                 f"{read[0].name} (weight {read[0].likelihood.weight:g}) and {field.name} (weight "
                 f"{field.likelihood.weight:g}): declare them with the same likelihood"
             )
+        links = [getattr(one.graph, "n_links", 0) > 0 for one in (read[0], field)]
+        if links[0] != links[1]:  # engines differ
+            raise ValueError(
+                f"fields in time that share a vector all need links, or none, but {read[0].name} and "
+                f"{field.name} differ: give each a vector of its own"
+            )
     return read
 
 
@@ -138,22 +142,6 @@ def check_vector(rv, model: pm.Model, step: str, remedy: str) -> None:
             f"{step} tells equal values and zeros exactly and needs double precision, but {rv.name} is "
             f'{dtype}; set pytensor.config.floatX = "float64"'
         )
-
-
-def check_links(fields: list["ObservedField"]) -> None:
-    """Refuse fields in time some of which have links and some have none: engines differ.
-
-    Raises
-    ------
-    ValueError
-        If there are such.
-    """
-    for field in fields[1:]:
-        if bool(field.graph.n_links) != bool(fields[0].graph.n_links):
-            raise ValueError(
-                f"fields in time that share a vector all need links, or none, but {fields[0].name} and "
-                f"{field.name} differ: give each a vector of its own"
-            )
 
 
 class ObservedField:
@@ -305,7 +293,7 @@ class ObservedField:
     @property
     def only_means_change(self) -> bool:
         """Whether the data change, but with means that all rows share alone."""
-        return self.changes and getattr(self._cells, "only_means_change", False)
+        return self._cells.only_means_change
 
     def shift(self, point: dict) -> np.ndarray:
         """How far the means at `point` are from those of `x`, (c,)."""

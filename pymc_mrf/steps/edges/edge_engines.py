@@ -12,7 +12,7 @@ from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
-from pymc_mrf.steps.common.observed_field import ObservedField, check_links
+from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_target import EdgeTarget
 
 
@@ -80,7 +80,6 @@ def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedG
                     f"fields in time that share a vector need the same lags, but {fields[0].name} has "
                     f"{graphs[0].lags} and {field.name} {field.graph.lags}: give each a vector of its own"
                 )
-        check_links(fields)
         return x, LaggedGraph.side_by_side(graphs), family
     starts = np.cumsum([0, *sizes[:-1]])
     edges = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=True)])

@@ -1,188 +1,278 @@
-"""Gibbs sampling of grouped edge parameters: eq. (4) of Liu & Page (2013) over a likelihood engine.
+"""`GroupGibbs`: groups of edge parameters under any likelihood that has an engine of them.
 
-The state of the sampler is the parameter vector itself: exact ties are groups. One step redraws every
-label in turn, then every group's value. What the step leaves invariant depends on the engine.
-
-Edge parameters with state axes, statistics that differ between edges, and factor graphs are not implemented.
+The steps here sweep labels and make Hamiltonian moves of values, of all fields at once.
 """
 
-from abc import abstractmethod
+from math import inf, isfinite
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.likelihood import Likelihood
-from pymc_mrf.distributions.parents import likelihoods_fed
+from pymc_mrf.distributions.likelihood import EXACT, registered
 from pymc_mrf.kernels.groups import group_labels
-from pymc_mrf.kernels.groups.crp import Groups, make_groups
-from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
-from pymc_mrf.steps.common.statistics import Statistic, Statistics
-from pymc_mrf.steps.groups.base_measure import BaseMeasure, BaseMeasureReader, Link
+from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_terms
+from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
+from pymc_mrf.likelihood.exact.likelihood import Exact
+from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
+from pymc_mrf.steps.groups.base_measure import precision_of
+from pymc_mrf.steps.groups.group_step import GroupStep
+from pymc_mrf.steps.groups.group_values import GroupValues
+from pymc_mrf.steps.groups.node_variables import NodeVariables, NoNodeVariables
 
-ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
+LABEL_SWEEPS = 2  # per move of the group values, which costs as much
 
 
-def is_dirichlet_process(rv) -> bool:
-    """Whether a variable is a Dirichlet process of this package."""
-    return rv.owner is not None and isinstance(rv.owner.op, DirichletProcessRV)
+class EngineGibbs(GroupStep):
+    """Base of the group samplers over engines, one for each field: those of the likelihoods of the fields."""
 
-
-class GroupGibbs(MRFStep):
-    """Base of the group samplers.
-
-    A subclass says by `invariant` which kinds of likelihood it can serve, for which it is the default, and
-    whether it serves data with missing cells; and supplies `_start` (parameters near the data), `_begin`
-    (of a chain), `_sweep_labels` and `_draw_values`.
-    """
-
-    default_blocked = False
-    default_for: type[Likelihood] | None = None
-    fills_missing_cells: bool = False
-    n_rounds: int = 1
-    n_tuning_rounds: int = 1
-    """Sweeps of labels and moves of values in one step, and in one while tuning."""
-    prefix = "group_gibbs"
-    title = "group sampler"
     statistics: Statistics = (
         Statistic(
-            "n_groups",
-            "number of groups",
-            dtype=np.int64,
-            shown="always",
-            should_vary=True,
-            column="Groups",
+            "acceptance",
+            "acceptance of values",
+            acceptance("tune longer: the step size has not settled", 0.4),
         ),
-        Statistic("n_new", "groups opened", dtype=np.int64, shown="always"),
     )
+    fills_missing_cells = True
+    n_label_sweeps = LABEL_SWEEPS
+    remembers: ClassVar[tuple[str, ...]] = ("values",)
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        (rv, value), model, step = self._only_variable(), self._model, type(self).__name__
-        if not is_dirichlet_process(rv):
-            raise TypeError(f"{step} samples a pymc_mrf.DirichletProcess, but {rv.name} is none")
-        remedy = "DirichletProcess for each; they may share alpha and the parameters of the base"
-        check_vector(rv, model, step, remedy)
-        self._fields = observed_fields(rv, model, step, self.serves, fills=self.fills_missing_cells)
-        field = self._fields[0]
-        if field.family.has_own_scores:
-            raise ValueError(
-                f"{step} groups edges of one statistic, but the nodes of {field.name} have scores of their "
-                f"own: declare {field.name} with one vector of scores for all nodes, or {rv.name} as a "
-                "pymc_mrf.SpikeAndSlab"
-            )
-        self._link = Link(field.family)
-        self._held = [field.held for field in self._fields]
-        self._prior = BaseMeasureReader(rv, model, self._link, self._compile_kwargs)
-        self._name = value.name
-        self._prior.read(self._point)  # refuses a base that does not fit before sampling
+        r = len(self._point[self._name])
+        self._readers = [field.node_reader(self._compile_kwargs) for field in self._fields]
+        arguments = []
+        for field, reader in zip(self._fields, self._readers, strict=True):
+            node_tables = field.family.node_tables(reader(self._point))
+            arguments.append((field.x, field.graph, field.family, node_tables, field.entries, r))
+        self._engines = self._make_engines(arguments)
+        self.n_rounds, self.n_tuning_rounds = self._engines[0].n_rounds
+        n_terms = sum(engine.n_terms for engine in self._engines)
+        binary = self._engines[0].is_binary
+        self._terms = (
+            allocate_terms(n_terms)
+            if binary
+            else allocate_level_terms(n_terms, self._engines[0].n_levels)
+        )
+        self.values = GroupValues(self._engines)
+        self._nodes: NodeVariables | NoNodeVariables = NoNodeVariables(len(self._engines))
+        self.node_precision = np.zeros(0)
+        self._at = self._point
+        self._prepare()
+        self._warm_up()
 
-    def _the_field(self) -> ObservedField:
-        """Return the only field of a step, whose edge parameters are all entries in their order."""
-        [field, *others] = self._fields
-        r = len(np.atleast_1d(self._point[self._name]))
-        if others or not np.array_equal(field.entries, np.arange(r)):
-            names = ", ".join(field.name for field in self._fields)
-            raise ValueError(
-                f"{type(self).__name__} samples the edge parameters of one field, all in its order, but "
-                f"{self._name} feeds {names}; use pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs"
-            )
-        return field
+    def _prepare(self) -> None:
+        """Do what is left to do before the first step; nothing by default."""
 
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is a Dirichlet process that feeds a field for which the step is the default."""
-        return is_dirichlet_process(var) and any(map(cls.is_default_for, likelihoods_fed(var)))
-
-    @classmethod
-    def is_default_for(cls, likelihood: Likelihood) -> bool:
-        """Whether `pm.sample` gives processes that feed a field with this likelihood to the step."""
-        return cls.default_for is not None and isinstance(likelihood, cls.default_for)
-
-    def _update(self, point):
-        """Redraw all labels, then all group values."""
-        base = self._prior.read(point)
-        self._read_point(point)
-        self._read_data(point)
-        theta = point[self._name]
-        if not self.started:
-            self._check_base(base)
-            fresh = self._starts_at_default(point, [self._name])  # all entries in one group
-            eta = self._default(base) if fresh else self._link.natural(theta)
-            self._begin(eta, base)
-            theta = np.asarray(self._link.parameter(eta)) if fresh else theta
-            self.started = True
-        values, labels = np.unique(theta, return_inverse=True)
-        labels = labels.reshape(-1).astype(np.int64)
-        # parameters next to 1 come back from double precision beyond the end of the base
-        values = np.clip(self._link.natural(values), *base.bounds)
-        total = 0
-        for _ in range(self.n_tuning_rounds if self.tune else self.n_rounds):
-            groups = make_groups(labels, values, group_labels.N_AUXILIARY)
-            total += self._sweep_labels(groups, base)
-            labels = groups.labels
-            values, stats = self._draw_values(labels, groups.values[: groups.n_groups[0]].copy(), base)
-        theta = np.asarray(self._link.parameter(values), dtype=theta.dtype)[labels]
-        stats |= {"group_gibbs_n_groups": len(values), "group_gibbs_n_new": total}
-        moved = not np.allclose(theta, point[self._name], rtol=ROUNDING, atol=0.0)
-        return self._new_point(point, theta), stats, moved
-
-    def _check_base(self, base: BaseMeasure) -> None:
-        """Refuse a base with which the step cannot sample; none by default."""
+    def _make_engines(self, arguments: list[tuple]) -> list[Any]:
+        """Make the `GroupEngine` of each field, by its arguments."""
+        return self._fields[0].likelihood.group_engines(self._fields, arguments)
 
     def _read_point(self, point) -> None:
-        """Take what else the step needs to know from `point`; nothing by default."""
+        self._at = point
+        for engine, reader in zip(self._engines, self._readers, strict=True):
+            engine.set_node_tables(engine.family.node_tables(reader(point)))
 
     def _read_data(self, point) -> None:
-        """Take the present states of missing cells from `point`; nothing by default."""
+        for engine, field in zip(self._engines, self._fields, strict=True):
+            if field.changes:
+                engine.set_data(field.present(point))
 
-    def _new_point(self, point, theta: np.ndarray) -> dict:
-        """Return the point with the new parameters."""
-        return {**point, self._name: theta}
+    def _begin(self, eta, base):
+        self.values.begin()
+        self._learn(eta)
+
+    def _start(self) -> np.ndarray:
+        """Find parameters (r,) near the data: where engines say, or for each edge as if it were alone."""
+        if (places := [engine.place() for engine in self._engines])[0] is not None:
+            return self._mean_of_engines(places)
+        s, n = np.zeros((2, len(self._point[self._name])))
+        for engine in self._engines:
+            s[engine.entries] += engine.s
+            n[engine.entries] += engine.n
+        mean = (s + 0.5) / (n + 1.0)
+        return np.log(mean) - np.log1p(-mean)
+
+    def _mean_of_engines(self, found: list[np.ndarray]) -> np.ndarray:
+        """Mean of parameters (r,), zero where an engine has no such edge, over the engines that have it."""
+        covered = sum(engine.edge_of >= 0 for engine in self._engines)
+        return np.sum(found, axis=0) / np.maximum(covered, 1)
+
+    def _sweep_labels(self, groups, base):
+        total, chunk, r = 0, self._engines[0].chunk, len(groups.labels)
+        eta, order = groups.values[groups.labels], self._engines[0].order
+        views = tuple(engine.view(eta) for engine in self._engines)
+        for _ in range(self.n_label_sweeps):
+            place = 0
+            while place < r:
+                here = order[place : min(place - place % chunk + chunk, r)]
+                n_visited, n_new = group_labels.sweep_labels(
+                    groups,
+                    np.log(base.alpha),
+                    self._prior.density(base),
+                    views,
+                    here,
+                    self._terms,
+                    self.rng,
+                )
+                place += n_visited
+                total += n_new
+                if place < r:
+                    self._renew()
+        return total
+
+    def _renew(self) -> None:
+        """Renew the views in the middle of a sweep."""
+
+    def _learn(self, eta: np.ndarray) -> None:
+        """Learn the covariance of the field's statistics at `eta` (r,)."""
+        for engine in self._engines:
+            engine.learn(eta, self.rng)
+
+    def _draw_values(self, labels, eta, base):
+        if self.values.learns(self.tune):
+            self._learn(eta[labels])
+        eta, rate = self._move_values(labels, eta, self._prior.density(base))
+        return eta, {"group_gibbs_acceptance": rate}
+
+    def _move_values(
+        self, labels: np.ndarray, eta: np.ndarray, density: BaseDensity
+    ) -> tuple[np.ndarray, float]:
+        """Move the group values `eta` (K,) given labels, and the node variables; the acceptance.
+
+        `density` is that of the base.
+        """
+        nodes, K, point = self._nodes, len(eta), self._at
+        v = nodes.pack(point)
+        likelihoods = [
+            engine.grouped(labels, np.concatenate([eta, node]))
+            for engine, node in zip(self._engines, nodes.evaluate(v, point)[1], strict=True)
+        ]
+        metric = sum(engine.information(labels, K) for engine in self._engines)
+        diagonal = np.einsum("kk->k", metric)  # a view
+        diagonal[:K] += precision_of(density)
+        diagonal[K:] += self.node_precision
+
+        def log_posterior(x: np.ndarray) -> tuple[float, np.ndarray]:
+            slope = np.zeros(len(x))
+            value = add_log_densities(density.series, x[:K], slope[:K])
+            log_density, node_parameters = nodes.evaluate(x[K:], point)
+            value += log_density
+            if not isfinite(value):
+                return -inf, slope
+            cotangents = []
+            for likelihood, node in zip(likelihoods, node_parameters, strict=True):
+                log_likelihood, gradient = likelihood(np.concatenate([x[:K], node]))
+                value += log_likelihood
+                slope[:K] += gradient[:K]
+                cotangents.append(gradient[K:])
+            slope[K:] = nodes.slope(x[K:], point, cotangents)
+            return value, slope
+
+        x, rate = self.values.move(log_posterior, np.concatenate([eta, v]), metric, self.tune, self.rng)
+        if nodes.size:
+            self._read_point(nodes.unpack(x[K:], point))
+        return x[:K], rate
+
+    def _new_point(self, point, theta):
+        return {**self._at, self._name: theta}
+
+
+class GroupGibbs(EngineGibbs):
+    """Grouped edge parameters of fields, under any likelihood but ``"particles"``.
+
+    Leaves invariant: the posterior, exactly, under ``likelihood="exact"`` and of a `KineticMRF` without
+    links, up to double precision, in which values of theta above 1 - 2e-16 are one; the distribution
+    proportional to prior times pseudo-likelihood (Besag, 1975), exactly, under ``likelihood="pseudo"``, but
+    with missing cells an approximation, as `TreeGibbs` draws them from the field itself; that proportional to
+    prior times Monte Carlo likelihood (Geyer & Thompson, 1992), exactly, under ``likelihood="monte-carlo"``.
+
+    In each step all labels are redrawn in turn, twice, from eq. (4) of Liu & Page (2013) with auxiliary
+    values in place of its integral (`pymc_mrf.kernels.groups.group_labels`), the likelihood of each edge from
+    its marginal on the junction tree (identity A1), from the rows, or from the points of the sample; then all
+    group values by a Hamiltonian move given the labels. By the junction tree a step has eight such rounds,
+    two while tuning; on forests without node terms likelihoods are in closed form, and one round is enough.
+    Cost grows with the rows under a pseudo-likelihood and of fields in time, and with the states of a row or
+    the points of a sample that are listed.
+
+    Parameters
+    ----------
+    vars : list of variables
+        A `DirichletProcess` that is the edge parameter of an observed `AgreementMRF`, `Ising`,
+        `BoltzmannMachine`, `OrdinalMRF`, `KineticMRF` or `Potts` (one coupling per edge), or of several of
+        them; entries of it may be picked by constant indices. Node parameters may have any prior; other
+        steps, such as NUTS, move them. Cells of the data may be missing; `TreeGibbs`, or `SeriesGibbs` of a
+        `KineticMRF`, draws them.
+    model, initial_point, compile_kwargs, rng, blocked
+        As for every PyMC step.
+
+    Raises
+    ------
+    ValueError
+        If the variable feeds another kind of field or anything else, node parameters differ between rows, or
+        the junction tree is too wide.
+
+    Notes
+    -----
+    Sampler statistics: ``group_gibbs_n_groups``, ``group_gibbs_n_new`` (groups opened in the step) and
+    ``group_gibbs_acceptance`` (acceptance probability of the move of the group values). Under
+    ``likelihood="monte-carlo"``, and 0, 1, 0 and 0 elsewhere: ``group_gibbs_noise`` (standard deviation of
+    the error of the log-likelihood ratio between two values of an entry, or of a group, one standard
+    deviation apart, root mean square over either, the larger of both; measured at about 20 draws from halves
+    of the sample), ``group_gibbs_ess`` (effective size of the weights of the points, relative to their
+    number), ``group_gibbs_error`` (half the difference of the log-likelihoods of all rows, relative to the
+    reference, by the two halves of the sample) and ``group_gibbs_distance`` (of the draw from the reference,
+    root mean square over all directions, in standard deviations that the rows leave of parameters). A warning
+    at the end of a chain says if the noise, root mean square over the draws, was above 0.5, the distance
+    above 2.2, or if at a draw the weights were worth less than a twentieth of the points.
+
+    References
+    ----------
+    Liu & Page (2013), eq. (4); Neal (2000), Algorithm 8; Neal (2011); Geyer & Thompson (1992); Geyer (1994).
+    """
+
+    name = "group_gibbs"
+    invariant: ClassVar = {kind: kind.invariant for kind in registered() if kind.groups}
+    default_for = tuple(invariant)
+    remembers = ("record",)
+    statistics: Statistics = sample_statistics(
+        "simulate more: the tolerance of the warning", 'use likelihood="particles": rows are few'
+    )
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.record = SampleRecord()
+
+    def _draw_values(self, labels, eta, base):
+        eta, stats = super()._draw_values(labels, eta, base)
+        goodness = [engine.goodness(eta[labels]) for engine in self._engines]
+        shares, errors, distances = zip(*goodness, strict=True)
+        share, distance, record = min(shares), max(distances), self.record
+        if not self.tune:
+            if is_kept(self.count):
+                record.measured_noise = max(engine.noise(labels, eta) for engine in self._engines)
+            record.add(record.measured_noise, share, distance)
+        stats |= {
+            "group_gibbs_noise": record.measured_noise,
+            "group_gibbs_ess": share,
+            "group_gibbs_error": sum(errors),
+            "group_gibbs_distance": distance,
+        }
+        return eta, stats
 
     def _warn_at_end(self) -> list[str]:
-        if not self.count.stood_still:
-            return []
-        return [
-            f"{self._name} never changed in {self.count.n_draws} draws: {type(self).__name__} accepted no "
-            "proposal. Shorten its proposals (AuxiliaryVariableMH: a smaller sigma), or let "
-            "pymc_mrf.steps.ExactGibbs or ParticleRatioGibbs sample it"
-        ]
-
-    @abstractmethod
-    def _start(self) -> np.ndarray:
-        """Find parameters (r,) near the data, edge by edge."""
-
-    def _default(self, base: BaseMeasure) -> np.ndarray:
-        """Tied parameters (r,) near the data, where a chain starts if users do not say where."""
-        return k_means_start(self._start(), base, self.rng)
-
-    @abstractmethod
-    def _begin(self, eta: np.ndarray, base: BaseMeasure) -> None:
-        """Prepare a chain that starts at `eta` (r,)."""
-
-    @abstractmethod
-    def _sweep_labels(self, groups: Groups, base: BaseMeasure) -> int:
-        """Redraw all labels in place; return the number of groups opened."""
-
-    @abstractmethod
-    def _draw_values(self, labels, eta, base: BaseMeasure) -> tuple[np.ndarray, dict]:
-        """Redraw group values (K,) given labels; return them and the engine's statistics."""
+        messages = super()._warn_at_end()
+        if self.record.squares:
+            messages += self._fields[0].likelihood.against_chain(self._name, self._fields, self.record)
+        return messages
 
 
-def k_means_start(eta: np.ndarray, base: BaseMeasure, rng: np.random.Generator) -> np.ndarray:
-    """K-means on theta = sigmoid(eta), K = max(1, floor(alpha log r)): tied eta (r,) to start from.
+class ExactGibbs(GroupGibbs):
+    """`GroupGibbs` that takes fields under ``likelihood="exact"`` and refuses all others.
 
-    The start of Liu & Page (2013), Algorithms 1 and 2, with `eta` a free estimate (r,).
+    Leaves invariant: the posterior, exactly, as `GroupGibbs` does.
     """
-    from scipy.cluster.vq import kmeans2
 
-    theta = 0.5 * (1.0 + np.tanh(0.5 * eta))
-    k = min(max(1, int(base.alpha * np.log(len(theta)))), len(np.unique(theta)))
-    _, labels = kmeans2(theta, k, minit="++", rng=rng)
-    _, labels = np.unique(labels, return_inverse=True)  # clusters that ended up empty
-    means = np.bincount(labels, theta) / np.bincount(labels)
-    inside = np.clip(means, 1e-6, 1.0 - 1e-6)
-    low, high = base.bounds
-    margin = 1e-3 * min(high - low, 1.0)  # a density may vanish at the ends of its support
-    return np.clip(np.log(inside) - np.log1p(-inside), low + margin, high - margin)[labels]
+    name = "exact_gibbs"
+    invariant: ClassVar = {Exact: EXACT}
+    default_for = ()

@@ -19,8 +19,8 @@ from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, Parti
 from pymc_mrf.steps.common.expressions import children, fields_fed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
-from pymc_mrf.steps.groups.engine_gibbs import EngineGibbs
-from pymc_mrf.steps.groups.group_gibbs import is_dirichlet_process
+from pymc_mrf.steps.groups.group_gibbs import EngineGibbs
+from pymc_mrf.steps.groups.group_step import is_dirichlet_process
 from pymc_mrf.steps.groups.node_variables import NodeVariables
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
@@ -55,9 +55,9 @@ class ParticleRatioGibbs(EngineGibbs):
     Leaves invariant: an approximation of the posterior, whose error vanishes as particles and sweeps
     increase. On five-edge loopy fields it is measured in ``docs/results.md``.
 
-    All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `ExactGibbs`, whose terms follow
+    All labels are redrawn in turn from eq. (4) of Liu & Page (2013) as in `GroupGibbs`, whose terms follow
     from one edge marginal (identity A1), then all group values by Hamiltonian moves, and with them the
-    variables behind random node parameters. What the junction tree tells `ExactGibbs` is estimated here from
+    variables behind random node parameters. What the junction tree tells `GroupGibbs` is estimated here from
     particles, as `EdgeGibbs` does: weights follow every change, both ends of the edge are drawn anew, and
     Gibbs sweeps move the particles in every step, and when weights have become uneven. Edge marginals are
     Rao-Blackwellised, and estimated likelihoods are corrected for their own noise
@@ -113,7 +113,7 @@ class ParticleRatioGibbs(EngineGibbs):
 
     name = "particle_ratio_gibbs"
     invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
-    default_for = Particles
+    default_for = (Particles,)
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
     remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
@@ -215,7 +215,12 @@ class ParticleRatioGibbs(EngineGibbs):
         if self._node_values:
             self._nodes = NodeVariables(self._node_values, self._fields, model, self._compile_kwargs)
 
-    def _make_engine(self, field: ObservedField, *arguments: Any) -> Any:
+    def _make_engines(self, arguments):
+        return [
+            self._make_engine(field, *own) for field, own in zip(self._fields, arguments, strict=True)
+        ]
+
+    def _make_engine(self, field: ObservedField, *arguments: Any) -> ParticleLikelihood:
         options = {"n_sweeps": self._n_sweeps}
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)

@@ -21,7 +21,7 @@ from pymc_mrf.likelihood.gaussian.likelihood import Normal
 from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, MonteCarloOfMixed
 from pymc_mrf.steps.common.expressions import children, varies_by_row
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import field_of
+from pymc_mrf.steps.common.model_field import field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.hyper.conjugate import ConjugateStep
 
@@ -95,7 +95,7 @@ class FieldMeans:
         if self._layout is not None:
             states = x[:, self._field.op.columns.answers].T.astype(np.int8)
             features = kernels.list_states(self._layout, states, np.zeros(len(x))).z.sum(axis=1)
-        return RowTotals(len(x), x[:, self._field.columns].mean(axis=0), features)
+        return RowTotals(len(x), x[:, self._field.measured].mean(axis=0), features)
 
     def draw(self, point: dict[str, np.ndarray], rng: np.random.Generator) -> None:
         """Put a draw of the means given all else into `point`."""

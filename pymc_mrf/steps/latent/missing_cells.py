@@ -24,7 +24,7 @@ from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, PseudoOfMixed
 from pymc_mrf.steps.common.base import MRFStep
 from pymc_mrf.steps.common.expressions import children
 from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.mixed_field import field_of
+from pymc_mrf.steps.common.model_field import field_of
 from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 

@@ -16,7 +16,7 @@ from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_ed
 from pymc_mrf.kernels.groups.group_labels import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
 from pymc_mrf.kernels.views import noise
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
 from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 from tests.marks import slow

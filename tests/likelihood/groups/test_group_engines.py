@@ -7,7 +7,7 @@ from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.pseudo_groups import ROWS
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 from tests.reference import edge_views as reference
 from tests.reference import enumeration

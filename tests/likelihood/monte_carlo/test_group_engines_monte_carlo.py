@@ -16,8 +16,8 @@ from pymc_mrf.kernels.groups.edge_terms import (
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.likelihood.edges.edge_field import edge_field, features_at
-from pymc_mrf.likelihood.monte_carlo.log_partition_by_sample import log_partition_by_sample
-from pymc_mrf.likelihood.monte_carlo.monte_carlo_groups import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.likelihood import log_partition_by_sample
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloLikelihood
 from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from tests.reference import edge_views as reference
 

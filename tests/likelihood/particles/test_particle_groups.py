@@ -6,7 +6,7 @@ import pytest
 from pymc_mrf.fields.families import agreement, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
-from pymc_mrf.likelihood.exact.exact_groups import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
 from pymc_mrf.likelihood.particles import particle_groups as module
 from pymc_mrf.likelihood.particles.particle_groups import N_REFERENCE, ParticleLikelihood
 from tests.reference import enumeration

@@ -15,7 +15,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
 from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
-from pymc_mrf.likelihood.exact.exact_groups import ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ForestLikelihood
 from pymc_mrf.papers.engines import liu_page as pcd
 from pymc_mrf.papers.engines.liu_page import StrippedBeta, floor_count, regularised_covariance
 from tests.reference import maximum_likelihood as naive

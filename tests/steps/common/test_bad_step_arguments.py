@@ -47,7 +47,7 @@ def test_a_field_without_data():
     with pytest.raises(
         ValueError, match=r"x has no data: pass .* `observed`; .*pm\.sample_prior_predictive"
     ):
-        pmrf.steps.ExactGibbs([model["theta"]], model=model)
+        pmrf.steps.GroupGibbs([model["theta"]], model=model)
 
 
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -61,7 +61,7 @@ def test_a_field_with_missing_cells():
         pmrf.papers.AuxiliaryVariableMH([model["theta"]], model=model)
 
 
-@pytest.mark.parametrize("step", [pmrf.steps.ExactGibbs, pmrf.steps.TreeGibbs])
+@pytest.mark.parametrize("step", [pmrf.steps.GroupGibbs, pmrf.steps.TreeGibbs])
 def test_several_variables(step):
     with pm.Model() as model:
         for name in "ab":

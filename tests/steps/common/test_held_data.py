@@ -56,7 +56,7 @@ def factor_model():
 MAKERS = [
     (edge_model, pmrf.steps.EdgeGibbs),
     (lambda: edge_model("exact"), pmrf.papers.ReversibleJump),
-    (grouped_model, pmrf.steps.ExactGibbs),
+    (grouped_model, pmrf.steps.GroupGibbs),
     (regression, pmrf.steps.Exchange),
     (factor_model, pmrf.steps.Exchange),
 ]

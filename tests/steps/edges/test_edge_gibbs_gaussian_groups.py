@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.kernels.views import gaussian_edges as views
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.likelihood.gaussian.gaussian_edges import GaussianLikelihood
@@ -126,7 +125,7 @@ def test_blocks_of_several_sizes(rng):
     for e in (0, 2, 5):
         questions.look_at(view, e, w[e])
         unit = np.eye(6)[e]
-        low, high = view.look[views.LOW] - w[e], view.look[views.HIGH] - w[e]
+        low, high = view.look[0].low - w[e], view.look[0].high - w[e]
         assert np.isfinite([at(w + 0.999 * v * unit) for v in (low, high)]).all()
         assert not np.isfinite([at(w + 1.001 * v * unit) for v in (low, high)]).any()
         y = 0.4 * high

@@ -100,7 +100,7 @@ def test_a_far_reference_is_told_of_by_steps(distance, groups, seed, monkeypatch
             w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
             b = pm.Normal("b", 0, 3, shape=4)
         pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood="monte-carlo")
-        step = pmrf.steps.MonteCarloGibbs([w]) if groups else pmrf.steps.EdgeGibbs([w, b])
+        step = pmrf.steps.GroupGibbs([w]) if groups else pmrf.steps.EdgeGibbs([w, b])
     found, message = warned(model, step)
     assert (found > FARTHEST) == (distance > 2.0)
     assert ("was simulated for other parameters" in message) == (distance > 2.0)

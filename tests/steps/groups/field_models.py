@@ -23,7 +23,7 @@ def draw(graph, eta, statistic, n, seed, bias=0.0):
 
 
 def sample(model, draws=None, seed=1):
-    """Whatever step pm.sample chooses; those of ExactGibbs have several rounds."""
+    """Whatever step pm.sample chooses; those of GroupGibbs have several rounds."""
     if draws is None:
         draws = 600 if field_node(model.observed_RVs[0]).op.likelihood.name == "exact" else 2000
     idata = pm.sample(draws, tune=150, chains=2, cores=1, random_seed=seed, model=model, **OPTIONS)

@@ -1,4 +1,4 @@
-"""ConditionalGibbs: arrows and links that are alike, against the posterior by listing all groupings."""
+"""GroupGibbs: arrows and links that are alike, against the posterior by listing all groupings."""
 
 import itertools
 
@@ -9,8 +9,6 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import ordinal
-from pymc_mrf.steps.groups.conditional_gibbs import ConditionalGibbs
-from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from tests.reference import grouped_posterior as reference
 from tests.reference.kinetic import kinetic_log_likelihood
 from tests.statistics import Z
@@ -62,7 +60,7 @@ def test_posterior_by_enumeration(name, links, likelihood):
     model = model_of(z, labels, family, b, arrows, links, likelihood=likelihood)
     with model:
         _, chosen = pm.sampling.mcmc.assign_step_methods(model, None)
-    assert set(chosen) == {PseudoGibbs if likelihood == "pseudo" else ConditionalGibbs}
+    assert set(chosen) == {pmrf.steps.GroupGibbs}
     w = special.expit(sample(model, draws=1000)["w"].values)
 
     expected = model["x"].owner.op.likelihood.expected if likelihood == "pseudo" else None

@@ -144,12 +144,12 @@ def test_questionnaire_by_default():
         (
             "potts",
             pmrf.papers.AuxiliaryVariableMH,
-            r"not x \(Potts\): use pymc_mrf.steps.ExactGibbs or",
+            r"not x \(Potts\): use pymc_mrf.steps.GroupGibbs or",
         ),
         (
             "ordinal",
             pmrf.papers.AuxiliaryVariableMH,
-            r"not x \(OrdinalMRF\): use pymc_mrf.steps.ExactGibbs",
+            r"not x \(OrdinalMRF\): use pymc_mrf.steps.GroupGibbs",
         ),
     ],
 )
@@ -181,7 +181,7 @@ def test_thresholds_that_differ_between_rows_are_refused(make_threshold, message
     x = np.array([[0, 0, 0], [1, 1, 1], [2, 0, 2], [0, 1, 1], [1, 0, 2]])
     model = model_of("ordinal", TRIANGLE, x, "exact", threshold=make_threshold)
     with model, pytest.raises(ValueError, match=message):
-        pmrf.steps.ExactGibbs([model["theta"]])
+        pmrf.steps.GroupGibbs([model["theta"]])
 
 
 def test_fields_of_other_scores_are_refused():
@@ -191,7 +191,7 @@ def test_fields_of_other_scores_are_refused():
         pmrf.OrdinalMRF("x", theta, graph=TRIANGLE, n_states=3, observed=x)
         pmrf.OrdinalMRF("y", theta, graph=TRIANGLE, n_states=3, scores=SCORES, observed=x)
     with model, pytest.raises(ValueError, match="declare them alike, with the same states and scores"):
-        pmrf.steps.ExactGibbs([theta])
+        pmrf.steps.GroupGibbs([theta])
 
 
 def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
@@ -207,7 +207,7 @@ def test_a_statistic_of_two_values_is_sampled_as_that_of_an_ising_model():
                 scores, none = [-1.0, 1.0], np.zeros((3, 1))
                 options = {"n_states": 2, "scores": scores, "likelihood": "exact"}
                 pmrf.OrdinalMRF("x", w, none, graph=TRIANGLE, observed=x, **options)
-            step = pmrf.steps.ExactGibbs([w])
+            step = pmrf.steps.GroupGibbs([w])
         step.setup_chain(np.random.default_rng(1), 2, 10)
         point = model.initial_point()
         draws.append([(point := step.step(point)[0])["w"] for _ in range(10)])

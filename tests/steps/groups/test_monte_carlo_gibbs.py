@@ -1,4 +1,4 @@
-"""MonteCarloGibbs: exact posteriors by enumeration and of wider fields, rows with weights, warnings."""
+"""GroupGibbs: exact posteriors by enumeration and of wider fields, rows with weights, warnings."""
 
 from dataclasses import replace
 
@@ -33,11 +33,11 @@ def boltzmann_model(x, likelihood="monte-carlo", **options):
 def largest_gap(model, exact, draws=1000, change=lambda step: None):
     """In Monte-Carlo standard errors, of the posterior of theta = sigmoid(weight)."""
     with model:
-        step = pmrf.steps.MonteCarloGibbs([model["theta"]])
+        step = pmrf.steps.GroupGibbs([model["theta"]])
         change(step)
         idata = pm.sample(draws, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
-    assert float(idata.sample_stats["monte_carlo_ess"].min()) > 0.2
-    assert 0.0 < float(idata.sample_stats["monte_carlo_noise"].max()) < 0.1
+    assert float(idata.sample_stats["group_gibbs_ess"].min()) > 0.2
+    assert 0.0 < float(idata.sample_stats["group_gibbs_noise"].max()) < 0.1
     theta = 1.0 / (1.0 + np.exp(-idata.posterior["theta"].values))
     return np.abs(list(standardised_gaps(theta, exact).values())).max()
 
@@ -80,10 +80,10 @@ def test_a_far_reference_and_a_small_sample_are_told_of(monkeypatch):
         sampled = SampledField("", replace(chains.at(w, b, np.r_[w, b], size, 4), noise=0.3))
         monkeypatch.setattr(SampledField, "of", lambda *arguments: sampled)
         model = boltzmann_model(x)
-        return simulate(pmrf.steps.MonteCarloGibbs([model["theta"]], model=model), model)
+        return simulate(pmrf.steps.GroupGibbs([model["theta"]], model=model), model)
 
     said, message = told_of(near, BIAS, 4000)
-    assert message == "" and said["monte_carlo_ess"] > 0.3
+    assert message == "" and said["group_gibbs_ess"] > 0.3
     said, message = told_of(0.0 * near, -3.0 * np.ones(4), 4000)
     assert "is far from the draws" in message and 'use likelihood="particles"' in message
     said, message = told_of(near, BIAS, 40)

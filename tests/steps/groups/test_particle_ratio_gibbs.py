@@ -146,7 +146,7 @@ def test_three_states_against_the_exact_sampler(rng):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Uniform.dist(0, 1), shape=5)
         pmrf.AgreementMRF("x", theta, graph=GRAPH, n_states=3, observed=x)
         exact = pm.sample(
-            500, tune=50, chains=2, cores=1, step=pmrf.steps.ExactGibbs([theta]), random_seed=2, **SAMPLE
+            500, tune=50, chains=2, cores=1, step=pmrf.steps.GroupGibbs([theta]), random_seed=2, **SAMPLE
         )
     (found, found_error), (share, share_error) = map(share_of_groups, (sample(model), exact))
     assert np.all(np.abs(found - share) <= Z * np.hypot(found_error, share_error) + TOLERANCE)

@@ -59,7 +59,7 @@ def test_the_posterior_given_groups(n_processes, transform):
 def test_nothing_is_left_for_nuts():
     model = group_model()
     with model:
-        assert set(assign_step_methods(model)[1]) == {pmrf.steps.ExactGibbs, ConjugateConcentration}
+        assert set(assign_step_methods(model)[1]) == {pmrf.steps.GroupGibbs, ConjugateConcentration}
 
 
 def process(alpha, base=BASE, **kwargs):

@@ -1,4 +1,4 @@
-"""Targets of steps under the pseudo-likelihood are those of the model: nothing is weighed twice or not.
+"""Targets of steps are those of the model: nothing is left out, and no conditional weighed twice or not.
 
 Differences of the log-likelihood between points, as the engine of a step has it and as the model has it, for
 every kind of field, and for rows, cells and vectors that are weighed in ways of their own.
@@ -10,10 +10,16 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views import (
+    exact_edges,
+    listed_rows,
+    mixed_edges,
+    mixed_pseudo,
+    pseudo_edges,
+    questions,
+)
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.groups.pseudo_gibbs import PseudoGibbs
 from tests.insides import engine_in, whole_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
@@ -211,23 +217,39 @@ def random_point(model, rng):
     return point
 
 
-@pytest.mark.parametrize("likelihood", ["pseudo", pmrf.Pseudo(weight=1)], ids=["1/2", "1"])
-@pytest.mark.parametrize("name", EDGES | GROUPS)
-@pytest.mark.ordinary(
-    "ising-1/2",
-    "ising-1",
-    "missing_cells-1/2",
-    "ordinal-1/2",
-    "two_fields-1/2",
-    "diary-1/2",
+VIEWS = {  # what answers the moves of edges
+    ("ising", "exact"): exact_edges.ListedEdges,
+    ("ordinal", "exact"): exact_edges.TreeEdges,
+    ("nominal", "exact"): exact_edges.TreeEdges,
+    ("mixed", "exact"): mixed_edges.MixedEdges,
+    ("diary", "exact"): listed_rows.ListedRows,
+    ("ising", "pseudo"): pseudo_edges.PseudoEdges,
+    ("nominal", "pseudo"): pseudo_edges.PseudoEdges,
+    ("mixed", "pseudo"): mixed_pseudo.MixedPseudo,
+}
+LIKELIHOODS = {"exact": "exact", "1/2": "pseudo", "1": pmrf.Pseudo(weight=1)}
+QUICK = (
+    "ising-1/2", "ising-1", "missing_cells-1/2", "ordinal-1/2", "two_fields-1/2", "diary-1/2",
     "grouped_ising-1/2",
-)
+)  # fmt: skip
+CASES = [
+    pytest.param(name, likelihood, id=f"{name}-{id}")
+    for name in [*EDGES, *GROUPS]
+    for id, likelihood in LIKELIHOODS.items()
+    if name in EDGES or id != "exact"  # steps of groups serve one likelihood
+]
+
+
+@pytest.mark.parametrize(("name", "likelihood"), CASES)
+@pytest.mark.ordinary(*QUICK)
 def test_steps_have_the_density_of_the_model(name, likelihood, rng):
     with pm.Model() as model:
         (EDGES | GROUPS)[name](likelihood)
-        kind = EdgeGibbs if name in EDGES else PseudoGibbs
+        kind = EdgeGibbs if name in EDGES else pmrf.steps.GroupGibbs
         moved = ["w", "b", "diagonal"] if name == "mixed" else ["w"]
         step = kind([model[one] for one in moved])
+    if view := VIEWS.get((name, likelihood)):
+        assert {type(engine.view) for engine in engines_within(engine_in(step))} == {view}
     target = edge_target if name in EDGES else group_target
     fields = [rv for rv in model.basic_RVs if rv not in model.free_RVs or rv.name.endswith("unobserved")]
     log_density = model.compile_logp(vars=fields)
