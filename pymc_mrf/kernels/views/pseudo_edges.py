@@ -21,11 +21,11 @@ from pymc_mrf.kernels.views.pseudo_rows import BinaryRoom, Room, Rows, allocate_
 from pymc_mrf.kernels.views.pseudo_scores import NoScores, Scores, allocate_scores, rounding
 from pymc_mrf.kernels.views.pseudo_terms import (
     ENDS,
-    Chains,
+    EndLists,
     Ends,
     NodeTerms,
     add_scores_of_node,
-    allocate_chains,
+    allocate_end_lists,
     begin_pass,
     fill_all_of_ends,
     fill_ends,
@@ -72,7 +72,7 @@ class PseudoEdges(NamedTuple):
     tables : (d, K) array
         beta_i(a).
     now : NodeTerms
-    chains : Chains
+    ends : EndLists
     without, proposed : Ends
         Of the edge that is looked at: without it, and at the value last asked for.
     kept : Ends
@@ -92,7 +92,7 @@ class PseudoEdges(NamedTuple):
     sums: EdgeSums
     tables: np.ndarray
     now: NodeTerms
-    chains: Chains
+    ends: EndLists
     without: Ends
     proposed: Ends
     kept: Ends
@@ -129,7 +129,7 @@ def allocate_view(
         sums=EdgeSums(np.zeros((r, 2, M, M)), np.zeros(r)),
         tables=np.zeros((d, K)),
         now=NodeTerms._make(map(np.zeros, sizes)),
-        chains=allocate_chains(d, r),
+        ends=allocate_end_lists(d, r),
         without=ends(),
         proposed=ends(),
         kept=ends(n_blocks),

@@ -60,8 +60,8 @@ class NodeTerms(NamedTuple):
     A: np.ndarray
 
 
-class Chains(NamedTuple):
-    """Scratch: the ends of some edges at each node, which follow one another, after `chain_edges`.
+class EndLists(NamedTuple):
+    """Scratch: the ends of some edges at each node, which follow one another, after `list_ends`.
 
     The end of edge ``edge[k]`` has the number 2 k + end.
 
@@ -82,10 +82,10 @@ class Chains(NamedTuple):
     is_listed: np.ndarray
 
 
-def allocate_chains(d: int, r: int) -> Chains:
+def allocate_end_lists(d: int, r: int) -> EndLists:
     """Room for d nodes and r edges."""
     places = np.zeros(r, dtype=np.int64), np.zeros(2 * r, dtype=np.int64), np.zeros(d, dtype=np.int64)
-    return Chains(*places, np.zeros(r, dtype=np.bool_))
+    return EndLists(*places, np.zeros(r, dtype=np.bool_))
 
 
 @lean
@@ -114,48 +114,48 @@ def add_to_fields(view, e, x):
 
 
 @lean
-def chain_edges(view, edges):
+def list_ends(view, edges):
     """List the ends of `edges` (k,), in this order, and of all others that are present, at each node."""
-    chains, n, r = view.chains, edges.shape[0], view.w.shape[0]
+    ends, n, r = view.ends, edges.shape[0], view.w.shape[0]
     for a in range(n):
-        chains.edge[a] = edges[a]
-        chains.is_listed[edges[a]] = True
+        ends.edge[a] = edges[a]
+        ends.is_listed[edges[a]] = True
     e = next_nonzero(view.w, 0)
     while e < r:
-        if not chains.is_listed[e]:
-            chains.edge[n] = e
+        if not ends.is_listed[e]:
+            ends.edge[n] = e
             n += 1
         e = next_nonzero(view.w, e + 1)
     for a in range(edges.shape[0]):
-        chains.is_listed[edges[a]] = False
-    for i in range(chains.first.shape[0]):
-        chains.first[i] = -1
+        ends.is_listed[edges[a]] = False
+    for i in range(ends.first.shape[0]):
+        ends.first[i] = -1
     for k in range(n - 1, -1, -1):
-        for end in range(n_targets(view, chains.edge[k])):
-            i = view.field.edges[chains.edge[k], end]
-            chains.following[2 * k + end] = chains.first[i]
-            chains.first[i] = 2 * k + end
+        for end in range(n_targets(view, ends.edge[k])):
+            i = view.field.edges[ends.edge[k], end]
+            ends.following[2 * k + end] = ends.first[i]
+            ends.first[i] = 2 * k + end
 
 
 @lean
 def fill_field_of_node(view, i, L):
-    """Local fields `L` (M, N) of node i at the view's parameters, after `chain_edges`."""
-    given, chains = view.rows.given, view.chains
+    """Local fields `L` (M, N) of node i at the view's parameters, after `list_ends`."""
+    given, ends = view.rows.given, view.ends
     for l in range(L.shape[0]):
         for j in range(L.shape[1]):
             L[l, j] = given[i, l, j] if given.shape[0] > 0 else 0.0
-    place = chains.first[i]
+    place = ends.first[i]
     while place >= 0:
-        e, end = chains.edge[place // 2], place % 2
+        e, end = ends.edge[place // 2], place % 2
         add_to_field(view, e, end, view.w[e], L)
-        place = chains.following[place]
+        place = ends.following[place]
 
 
 @lean
 def begin_pass(view, edges):
     """Prepare a pass over all nodes at the view's parameters; `edges` (k,) are chained first."""
     fill_node_tables(view.field, view.beta, view.tables)
-    chain_edges(view, edges)
+    list_ends(view, edges)
 
 
 @lean
@@ -179,17 +179,17 @@ def refresh(view):
 @lean
 def add_scores_of_node(view, i, R, slope):
     """Add what node i says of the slopes by the first edges of its chain, `slope` (k,), by its residuals."""
-    chains, N = view.chains, rows_of_node(view.rows, i)
-    place = chains.first[i]
+    ends, N = view.ends, rows_of_node(view.rows, i)
+    place = ends.first[i]
     while place >= 0:
         k, end = place // 2, place % 2
         if k < slope.shape[0]:
-            e = chains.edge[k]
+            e = ends.edge[k]
             S, c = view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
             for t in range(view.field.products.shape[1]):
                 l, m = view.field.products[e, t, end], view.field.products[e, t, 1 - end]
                 slope[k] += centred_dot(R[l, :N], S[m, :N], c[l])
-        place = chains.following[place]
+        place = ends.following[place]
 
 
 @lean
