@@ -26,6 +26,6 @@ def test_the_default_probability_is_that_of_arviz(draws):
     assert interval_probability(None) == az.rcParams["stats.ci_prob"]
     with pytest.raises(ValueError, match="ci_prob must be a number above 0 and below 1, not 89"):
         interval_probability(89)
-    table = statistics_of(draws, 0.5, "eti")
+    table = statistics_of(draws, 0.5)
     low, high = np.quantile(draws.values, [0.25, 0.75], axis=(0, 1))
     np.testing.assert_allclose(table[["eti50_lb", "eti50_ub"]], np.stack([low, high], axis=1))

@@ -8,7 +8,7 @@ from pymc_mrf.steps.assign import STEPS
 
 
 def test_every_statistic_of_every_step_is_known():
-    assert len(STEPS) == 19
+    assert len(STEPS) == 17
     for step in STEPS:
         for name in step.stats_dtypes_shapes:
             assert name == "warning" or declared_of(name) is not None, name

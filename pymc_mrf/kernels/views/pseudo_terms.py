@@ -178,7 +178,7 @@ def refresh(view):
 
 @lean
 def add_scores_of_node(view, i, R, slope):
-    """Add what node i says of the slopes by the first edges of its chain, `slope` (k,), by its residuals."""
+    """Add to `slope` (k,), by the first edges listed, what node i says by its residuals `R` (M, N)."""
     ends, N = view.ends, rows_of_node(view.rows, i)
     place = ends.first[i]
     while place >= 0:

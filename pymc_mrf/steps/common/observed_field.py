@@ -11,6 +11,7 @@ from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.fields.family import Family
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.expressions import (
     FAR,
@@ -113,6 +114,13 @@ def observed_fields(
                 f"{step} samples fields whose conditionals have one weight, but {rv.name} feeds "
                 f"{read[0].name} (weight {read[0].likelihood.weight:g}) and {field.name} (weight "
                 f"{field.likelihood.weight:g}): declare them with the same likelihood"
+            )
+        in_time = [isinstance(one.graph, LaggedGraph) for one in (read[0], field)]
+        if in_time[0] != in_time[1]:
+            of, other = (read[0], field) if in_time[0] else (field, read[0])
+            raise ValueError(
+                f"{of.name} is a field in time and {other.name} is none, so that they cannot share a vector: "
+                "give each one of its own; they may share hyperparameters"
             )
         links = [getattr(one.graph, "n_links", 0) > 0 for one in (read[0], field)]
         if links[0] != links[1]:  # engines differ

@@ -64,13 +64,6 @@ def as_blocks(fields: list[ObservedField]) -> tuple[Any, PairwiseGraph | LaggedG
         return fields[0].x, fields[0].graph, fields[0].family
     graphs = [field.graph for field, _ in blocks]
     sizes = [graph.n_nodes for graph in graphs]
-    in_time = [isinstance(field.graph, LaggedGraph) for field in fields]
-    if len(set(in_time)) > 1:
-        of, other = (fields[in_time.index(kind)].name for kind in (True, False))
-        raise ValueError(
-            f"{of} is a field in time and {other} is none, so that they cannot share a vector: give each one "
-            "of its own; they may share hyperparameters"
-        )
     family = fields[0].family.of_nodes(np.concatenate([np.arange(size) for size in sizes]))
     x = by_block(fields, [field.x for field in fields])
     if isinstance(graphs[0], LaggedGraph):
