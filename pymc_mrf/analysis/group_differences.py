@@ -291,13 +291,21 @@ def _groups_of(
 
 def _only_term(idata: xr.DataTree, var_names: Any, chosen: list[int]) -> str | None:
     """Name the difference of `group_weights` by which alone groups differ; None if there is no such one."""
-    from pymc_mrf.distributions.group_weights import CONTRASTS, DIFFERENCE
+    from pymc_mrf.distributions.group_weights import CONTRASTS
 
     data: Any = idata.children.get("constant_data", {})
     if not isinstance(var_names, str) or f"{var_names}{CONTRASTS}" not in data:
         return None
-    apart = np.flatnonzero(np.ptp(data[f"{var_names}{CONTRASTS}"].values[chosen], axis=0))
-    return f"{var_names}{DIFFERENCE}{apart[0] + 1}" if len(apart) == 1 else None
+    names, tells = told_apart(var_names, data[f"{var_names}{CONTRASTS}"].values, chosen)
+    return names[int(np.argmax(tells))] if tells.sum() == 1 else None
+
+
+def told_apart(var_name: str, contrasts: np.ndarray, chosen: list[int]) -> tuple[list[str], np.ndarray]:
+    """Names of all differences of `group_weights`, by its `contrasts` (k, q), and which tell groups apart."""
+    from pymc_mrf.distributions.group_weights import DIFFERENCE
+
+    names = [f"{var_name}{DIFFERENCE}{j + 1}" for j in range(contrasts.shape[1])]
+    return names, np.ptp(contrasts[chosen], axis=0) > 0.0
 
 
 def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:

@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.analysis.edges import unseen
-from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
+from pymc_mrf.analysis.group_differences import chosen_groups, named_groups, told_apart
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -200,9 +200,7 @@ def _told_apart(idata: Any, var_name: str, between: Any, model: Any) -> tuple[li
 
     _, labels, _ = named_groups(idata, var_name, model)
     contrasts = np.asarray(model[f"{var_name}{CONTRASTS}"].get_value())
-    rows = contrasts[chosen_groups(between, labels)]
-    names = [f"{var_name}_difference_{j + 1}" for j in range(contrasts.shape[1])]
-    return names, np.ptp(rows, axis=0) > 0.0
+    return told_apart(var_name, contrasts, chosen_groups(between, labels))
 
 
 def _edges_of(values: xr.DataArray, op: Any) -> tuple[str, Any]:
