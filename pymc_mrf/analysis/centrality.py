@@ -23,6 +23,8 @@ BRIDGES = "bridge_strength", "bridge_expected_influence"
 ARROW_MEASURES = ("out_strength", "in_strength", "out_expected_influence", "in_expected_influence")
 MEASURES = ("strength", "expected_influence", "expected_influence_2", *BRIDGES, *PATHS)
 
+TIE = 1e-9  # relative difference of lengths that count as equal
+
 
 def node_measures(
     idata: xr.DataTree,
@@ -241,9 +243,6 @@ def summarize_nodes(
         table["rank_lb"], table["rank_ub"] = np.quantile(ranks, ends, axis=0)
         tables[name] = table.sort_values("mean", ascending=False, kind="stable")
     return pd.concat(tables, names=["measure", "node"])
-
-
-TIE = 1e-9  # relative difference of lengths that count as equal
 
 
 def path_measures(sizes: np.ndarray, edges: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:

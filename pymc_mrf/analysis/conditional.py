@@ -18,6 +18,9 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import group_log_conditional
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
 
+MAX_GROUP_NODES = 12
+MAX_GROUP_STATES = 2**22  # two arrays of 32 MB
+
 
 def log_pseudo_likelihood(
     x: Any,
@@ -100,10 +103,6 @@ def log_pseudo_likelihood(
         model=model,
         name="log_pseudo_likelihood",
     )
-
-
-MAX_GROUP_NODES = 12
-MAX_GROUP_STATES = 2**22  # two arrays of 32 MB
 
 
 def conditional_log_likelihood(

@@ -11,6 +11,22 @@ from pymc_mrf.analysis.cone_fields import fields_of_measurements
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
 
+MOST_DRAWS = 100  # of which the mean of the parameters is taken
+LEAST_ROWS = 20  # complete ones, below which nothing is said
+FALSE_ALARM = 1e-3
+"""Probability by Anderson & Darling's statistic below which a field has a column that is told, all columns
+together: of normal tables some one in a thousand, and fewer where the distance decides."""
+
+LEAST_DISTANCE = 0.04
+"""Distance of distribution functions below which nothing is told, however many rows there are: that of
+Student's t with 5 degrees of freedom is .038, with 3 .087, of a normal variable, a fifth at a floor, .126."""
+
+AT_ONE_VALUE = (
+    0.1  # share of rows with the smallest or largest value, from which on the scale ends there
+)
+FEW_VALUES = 12  # different values up to which a column of whole numbers is told as answers or counts
+SKEWED = 0.5
+
 
 def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Compare a posterior with what its model says.
@@ -110,23 +126,6 @@ def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
         for rv in model.free_RVs
         if is_spike_and_slab(rv) and rv.name in idata[group].data_vars
     ]
-
-
-MOST_DRAWS = 100  # of which the mean of the parameters is taken
-LEAST_ROWS = 20  # complete ones, below which nothing is said
-FALSE_ALARM = 1e-3
-"""Probability by Anderson & Darling's statistic below which a field has a column that is told, all columns
-together: of normal tables some one in a thousand, and fewer where the distance decides."""
-
-LEAST_DISTANCE = 0.04
-"""Distance of distribution functions below which nothing is told, however many rows there are: that of
-Student's t with 5 degrees of freedom is .038, with 3 .087, of a normal variable, a fifth at a floor, .126."""
-
-AT_ONE_VALUE = (
-    0.1  # share of rows with the smallest or largest value from which it is an end of the scale
-)
-FEW_VALUES = 12  # different values up to which a column of whole numbers is told as answers or counts
-SKEWED = 0.5
 
 
 def normality_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:

@@ -153,7 +153,7 @@ def fill_field_of_node(view, i, L):
 
 @lean
 def begin_pass(view, edges):
-    """Prepare a pass over all nodes at the view's parameters; `edges` (k,) are chained first."""
+    """Prepare a pass over all nodes at the view's parameters; `edges` (k,) are listed first."""
     fill_node_tables(view.field, view.beta, view.tables)
     list_ends(view, edges)
 

@@ -47,6 +47,19 @@ from pymc_mrf.likelihood.monte_carlo.reference import Reference
 from pymc_mrf.likelihood.monte_carlo.reference_search import PILOT_SIZE, TOLERANCE, NoReferenceError
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 
+logger = logging.getLogger("pymc_mrf")
+
+FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
+
+FREE, GAIN = 2e7, 2.0
+"""Operations of a draw up to which an exact likelihood is used, whatever a sample costs: a simulation takes
+seconds, and a thousand draws twenty. How many times cheaper a sample has to be beyond, having an error."""
+
+DENSE, MANY_ROWS = 4, 10.0
+"""Edges to a node, and rows to an edge, from which on groups are drawn faster from a sample than with
+particles. Of the 190 edges of 20 nodes effective draws of the worst entry a second were half as many with
+1,000 rows, 2.5 times as many with 5,000; of the 480 edges of a grid with 600 rows a fifth."""
+
 
 class LogPartitionBySample(NumbaOp, Op):
     """Log-partition function, less that at the reference, and its gradient by the natural parameters.
@@ -100,20 +113,6 @@ def log_partition_by_sample(graph, family, reference, natural):
     # shared, so that no graph contains, compares or compiles them
     inputs = [pytensor.shared(array, borrow=True) for array in arrays]
     return LogPartitionBySample()(natural, *inputs, return_list=True)[0]
-
-
-logger = logging.getLogger("pymc_mrf")
-
-FAR_OFF = 1.2  # times the tolerance, from which on the noise that was reached is told
-
-FREE, GAIN = 2e7, 2.0
-"""Operations of a draw up to which an exact likelihood is used, whatever a sample costs: a simulation takes
-seconds, and a thousand draws twenty. How many times cheaper a sample has to be beyond, having an error."""
-
-DENSE, MANY_ROWS = 4, 10.0
-"""Edges to a node, and rows to an edge, from which on groups are drawn faster from a sample than with
-particles. Of the 190 edges of 20 nodes effective draws of the worst entry a second were half as many with
-1,000 rows, 2.5 times as many with 5,000; of the 480 edges of a grid with 600 rows a fifth."""
 
 
 @dataclass(frozen=True)

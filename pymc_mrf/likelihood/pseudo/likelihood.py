@@ -26,6 +26,11 @@ from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, graph_w
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
 
+NO_LIKELIHOOD = (
+    NOTE,
+    "its log_likelihood is a pseudo-likelihood, not to be compared by arviz.loo or compare with a likelihood",
+)
+
 
 class OfGraph(NumbaOp, Op):
     """Base of the Ops of a graph."""
@@ -144,12 +149,6 @@ class FactorLogPseudoLikelihood(LogPseudoLikelihood):
             return out
 
         return log_pseudo_likelihood
-
-
-NO_LIKELIHOOD = (
-    NOTE,
-    "its log_likelihood is a pseudo-likelihood, not to be compared by arviz.loo or compare with a likelihood",
-)
 
 
 @dataclass(frozen=True)

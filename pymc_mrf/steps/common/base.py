@@ -25,6 +25,12 @@ from pymc_mrf.threads import one_thread
 
 NUMBER = re.compile(r"(?<!\w)\d[\d.]*")  # no part of a name
 
+GIVEN_DRAWS = "exact given exact auxiliary draws"
+"""How the draws of a step are related to the posterior, beside what `Likelihood.invariant` may be."""
+
+SLOW = 0.05
+"""Seconds of processor time from which on it is told, before sampling, how long a step takes."""
+
 
 class ChainWarning(SamplerWarning):
     """Messages of one chain, of which those count that no other chain of the run has logged.
@@ -60,13 +66,6 @@ class ChainWarning(SamplerWarning):
     @level.setter
     def level(self, value: str) -> None:
         pass  # what `SamplerWarning` is made with
-
-
-GIVEN_DRAWS = "exact given exact auxiliary draws"
-"""How the draws of a step are related to the posterior, beside what `Likelihood.invariant` may be."""
-
-SLOW = 0.05
-"""Seconds of processor time from which on it is told, before sampling, how long a step takes."""
 
 
 class MRFStep(Remembering, BlockedStep):

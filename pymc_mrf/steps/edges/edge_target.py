@@ -21,6 +21,8 @@ from pymc_mrf.steps.edges.edge_prior import KINDS, has_readable_prior, have_comm
 
 SLABS = "pm.Normal, pm.StudentT, pm.Cauchy or pm.Laplace"
 
+LARGEST_CONDITION = 1e6  # of the factors of sums of biases
+
 
 def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
     """Refuse blocks where edges have one parameter, other blocks than theirs, and what does not serve them.
@@ -77,9 +79,6 @@ def _few(sizes) -> str:
     """Name the first of some sizes."""
     more = ", ..." if len(sizes) > 5 else ""
     return ", ".join(str(int(k)) for k in sizes[:5]) + more
-
-
-LARGEST_CONDITION = 1e6  # of the factors of sums of biases
 
 
 def is_spike_and_slab(rv) -> bool:
