@@ -6,7 +6,6 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.known_edges import known_edges
-from pymc_mrf.analysis.predictive_checks import edge_agreement
 from tests.network import models
 
 
@@ -52,9 +51,9 @@ def test_checks_know_the_graph_of_a_field():
     titles = [picture.viz["figure"].item().axes[0].get_title() for picture in shares]
     assert "of answers without an order left out" in titles[0] and titles[0] == titles[1]
     with pytest.raises(ValueError, match="'y' is no field with a graph; the model has 'x'"):
-        edge_agreement(tree, "y", model=model)
-    with pytest.raises(TypeError, match="edge_agreement needs graph=, or model="):
-        edge_agreement(tree, "x")
+        pmrf.plot_ppc_edges(tree, "y", model=model)
+    with pytest.raises(TypeError, match="plot_ppc_edges needs graph=, or model="):
+        pmrf.plot_ppc_edges(tree, "x")
 
 
 def test_what_is_given_is_taken():

@@ -168,7 +168,7 @@ RANDOM_NODES = [
         for row in moved(
             id, partial(pairwise, family, TRIANGLE, [0.8, 0.0, -0.4], 60, 5, sd=1.5), [PRECISE],
             ordinary=[PRECISE] if id == "binary" else (), sd=0.7, slack=(0.01, 0.1),
-            n_nodes=3 if family.n_states > 2 else 7,
+            n_nodes=3 if family.n_states > 2 else 7, n_draws=1500 if id == "binary" else 4000,
         )
     ),
     *moved(
