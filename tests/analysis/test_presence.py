@@ -74,6 +74,19 @@ def test_what_few_draws_carry_is_said_in_words(rng):
     assert words.iloc[0] == "not known"
 
 
+def test_draws_vouch_for_no_more_than_they_show(rng):
+    """Three chains without an edge and one with it, none of which switched, under prior odds of 1 to 99."""
+    told = np.where(np.arange(4) == 3, 8.0, -8.0)[:, None, None] + 0.5 * rng.standard_normal((4, N, 3))
+    tree = results(told, told > 0.0)
+    with pytest.warns(UserWarning, match="never switched"):
+        found = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.01)
+    assert found.log10_bayes_factor_mcse.isnull().all() and (found.inclusion < 0.3).all()
+    assert (found.inclusion_bound >= 0.25).all()
+    with pytest.warns(UserWarning, match="never switched"):
+        table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.01)
+    assert set(table["bayes_factor_text"]) == {"not known"} and set(table["evidence"]) == {"undecided"}
+
+
 def test_draws_at_odds_with_what_was_told_are_warned_of(rng):
     """A chain that never switched an edge whose probability given all else is 2/3."""
     told = 0.7 + 0.1 * rng.standard_normal((2, N, 3))
