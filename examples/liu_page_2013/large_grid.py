@@ -237,8 +237,8 @@ def report(results: xr.Dataset) -> str:
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used: it needs ten values away from 0 and 1. PCD runs "
         f"that did not converge: {results.attrs['unconverged']}. Test log-likelihoods are "
-        f"log pseudo-likelihoods, as in the paper. {tried}; it refuses the others, as its sample covers too little of the "
-        "posterior.\n",
+        f"log pseudo-likelihoods, as in the paper. {tried}; it refuses the others, as its sample covers too "
+        "little of the posterior.\n",
         "![Error, test log pseudo-likelihood, VI difference](../figures/liu_page_2013_figure5.png)\n",
         ex.measures_table(results, list(LOOKS), columns),
         "![Number of groups, run time](../figures/liu_page_2013_figure6.png)\n",
