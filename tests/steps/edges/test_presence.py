@@ -124,7 +124,7 @@ def three_groups():
     with pm.Model() as model:
         p = pm.Beta("p", 2, 2)
         w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
-        of_group = pmrf.group_weights(w, "abc", p, pm.Normal.dist(0, 0.7))
+        of_group = pmrf.group_weights(w, ("a", "b", "c"), p, pm.Normal.dist(0, 0.7))
         for k, (group, weight) in enumerate(of_group.items()):
             x = boltzmann_data(60 + 10 * k, seed=k)[:, :3]
             pmrf.BoltzmannMachine(f"x_{group}", weight, np.zeros(3), graph=TRIANGLE, observed=x)
