@@ -90,7 +90,7 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np
     batches = read_batches(told.transpose("chain", "draw", ...).values, values.shape[-1])
     if batches is None:
         period = period_of(values.shape[-1])
-        if int(told.notnull().any(told.dims[-1]).sum("draw").min()) >= period > 1:
+        if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
             warn_user(
                 f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
                 "such draw is left: probabilities are shares of draws, as if nothing had been told. "
