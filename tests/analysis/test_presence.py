@@ -140,6 +140,7 @@ def test_draws_that_are_left_out_leave_out_what_was_told(rng):
     assert half.log10_bayes_factor_mcse[0] > 0.0 and alone.log10_bayes_factor_mcse[0] > 0.0
     # other draws than those that it belongs to tell nothing
     tree["posterior"] = tree["posterior"].to_dataset().isel(draw=slice(500))
-    counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
+    with pytest.warns(UserWarning, match="w: what its step told of edges, .* is of other draws"):
+        counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     np.testing.assert_array_equal(counted.inclusion, (tree.posterior.w.values != 0.0).mean((0, 1)))
     assert told.shape == (2, N, 8)
