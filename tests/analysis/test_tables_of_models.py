@@ -86,6 +86,7 @@ def test_rows_of_other_codes_are_refused_by_name():
             frame(STATES + 1)[["a", "b"]],
             "data lacks 'c', columns of the table that the field was made of: add them, with missing values",
         ),
+        (frame(STATES + 1).assign(team="A"), "data has 'team', no columns of the table .*: drop them"),
         (TABLES["ordered"](), "column 'a' has the answer 'never'"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -585,7 +585,7 @@ def test_states_without_an_observation_are_named_once():
     [said] = warnings_about(SHOWN, n_states=K)
     assert said.startswith(
         "x shows no observation in some states: 2 of b; 0, 2 of c; 1, 2 of d. Only the prior keeps the "
-        "threshold of such a state, or if it is state 0 all those of its node, finite: if the last ones"
+        "threshold of such a state, or if it is the first all those of its node, finite: if the last ones"
     )
     assert " of b" not in warnings_about(SHOWN, n_states=OWN)[0]  # has no state 2
     masked = np.ma.masked_array(every, mask=(every == 1) & (np.arange(D) == 3))
