@@ -133,7 +133,9 @@ def test_measurements_of_a_mixed_table():
 def mixed_groups(p=0.5, n_answers=2):
     """Three groups of a mixed table of two measurements and an answer."""
     rng, labels = np.random.default_rng(6), list("ABC")
-    table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(d=np.arange(12) % n_answers)
+    table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(
+        d=np.arange(12) % n_answers
+    )
     kinds = pmrf.column_kinds(table, {"d": "nominal"})
     graph = pmrf.graphs.complete(kinds.names)
     with pm.Model(coords=kinds.coords(graph)) as model:

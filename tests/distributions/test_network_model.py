@@ -228,7 +228,10 @@ def test_answers_that_nobody_gave_are_called_as_in_the_table(is_mixed):
     coded = pd.DataFrame(np.random.default_rng(1).integers(1, 4, size=(30, 3)), columns=list(said))
     coded["b"] = coded["b"].replace(2, 4)
     words = pd.Categorical(["no", "yes"] * 15, ["no", "perhaps", "yes"], ordered=True)
-    for table, unseen in ((coded, "2 of b"), (coded[["a"]].assign(b=words, c=coded["b"] > 1), "perhaps of b")):
+    for table, unseen in (
+        (coded, "2 of b"),
+        (coded[["a"]].assign(b=words, c=coded["b"] > 1), "perhaps of b"),
+    ):
         kind = pmrf.column_kinds(table, said) if is_mixed else "auto"
         with pytest.warns(UserWarning, match=f"in some states: .*{unseen}"):
             pmrf.network_model(table, kind=kind)
