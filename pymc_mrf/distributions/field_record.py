@@ -112,6 +112,12 @@ class FieldRecord:
         return next(iter(self.parameters.values()))
 
     @property
+    def diagonal(self) -> Any:
+        """Variable or numbers of the diagonal of the precision of measurements; None if it has no name."""
+        value = self.parameters.get("diagonal")
+        return np.squeeze(value) if isinstance(value, list) else value
+
+    @property
     def is_mixed(self) -> bool:
         """Whether nodes may be of several kinds."""
         return self.kind == MixedMRF.__name__
