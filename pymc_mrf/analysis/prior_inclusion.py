@@ -168,7 +168,7 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
     model : pymc.Model
     names : list of str
         Sums of terms, each entry of a term times a constant factor: those that do not cancel in a difference
-        must be `SpikeAndSlab`.
+        must be `SpikeAndSlab`. One alone differs from zero.
 
     Returns
     -------
@@ -348,6 +348,7 @@ def _differences(model: Any, names: list[str]) -> list:
             f"the model has no variable {missing[0]!r}: make it a pm.Deterministic, or give prior_inclusion"
         )
     variables = [model[name] for name in names]
+    variables += [0.0 * variables[0]] if len(names) == 1 else []
     needed = set(ancestors(variables, blockers=model.free_RVs))
     inputs = [rv for rv in model.free_RVs if rv in needed]
     function = pytensor.function(inputs, variables, mode="FAST_COMPILE", on_unused_input="ignore")

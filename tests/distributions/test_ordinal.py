@@ -486,12 +486,12 @@ def two_fields(shift):
     [
         (
             lambda: observed_ordinal([[0, 1, 2, 0], [1, 2, 2, 2]]), ValueError,
-            r"x: observed\[1, 1\] is 2, which is not a state of this node \(states: 0, 1\); 2 such cells",
+            r"x: observed\[1, 1\] is 2, which is not a state of node 'b' \(states: 0, 1\); 2 such cells",
         ),
         (lambda: observed_ordinal([[3, 1, 2, 0]]), ValueError, r"observed\[0, 0\] is 3.*\(states: 0, 1, 2\)"),
         (lambda: observed_ordinal([[0, 1, 0.5, 0]]), ValueError, r"observed\[0, 2\] is 0.5"),
         (lambda: observed_ordinal([[0, -1, 0, 0]]), ValueError, r"observed\[0, 1\] is -1"),
-        (lambda: observed_ordinal([[0, 1, 3, 0]], n_states=K), ValueError, "not a state of this field"),
+        (lambda: observed_ordinal([[0, 1, 3, 0]], n_states=K), ValueError, "not a state of node 'c'"),
         (lambda: observed_ordinal([[0.0, 1, np.nan, 0]]), ValueError, "masked_invalid"),
         (lambda: observed_ordinal([[0, 1, 2]]), ValueError, "last dimension must be the 4 nodes"),
         (lambda: observed_ordinal(n_states=[3, 2]), ValueError, "n_states has 2 entries .* 4 nodes"),

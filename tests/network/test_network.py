@@ -139,7 +139,13 @@ def test_groups(groups):
     same(groups.differences(between=pair), expected)
     one = groups.group("y z")
     assert (one.field, one.weight) == ("x_y_z", "weight_y_z")
-    same(one.edges, pmrf.summarize_edges(groups.idata, "weight_y_z", graph=groups.graph))
+    # an edge is absent if what groups have in common has none, and none of three differences, of which any
+    # two groups share two
+    p = 1.0 - 0.5 * 0.5**1.5
+    np.testing.assert_allclose(one.prior_inclusion, p)
+    expected = pmrf.summarize_edges(groups.idata, "weight_y_z", graph=groups.graph, prior_inclusion=p)
+    same(one.edges, expected)
+    assert one.evidence().index.tolist() == one.labels
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what was warned of before is not said again
         groups.summary()
