@@ -6,6 +6,16 @@ def engine_in(step):
     return step._engine
 
 
+def engines_of_groups(step):
+    """The engines of likelihood of a step of groups, one for each field."""
+    return step._engines
+
+
+def terms_of(step):
+    """Room for what a step of groups finds of one entry."""
+    return step._terms
+
+
 def fields_of(step):
     """The fields that a step reads."""
     return step._fields
