@@ -31,6 +31,41 @@ def classes_of(step):
     return step._classes
 
 
+def engines_of(step):
+    """The engines of likelihood of a step of groups."""
+    return step._engines
+
+
+def prior_of(step):
+    """What reads the prior of edges, or of groups, at a point."""
+    return step._prior
+
+
+def coordinates_of(step, point):
+    """Unconstrained parameters (n,) that `Exchange` moves."""
+    return step._coordinates(point)
+
+
+def log_ratio(step, *states):
+    """Log ratio of acceptance of `Exchange` between two states of `evaluate`."""
+    return step._log_ratio(*states)
+
+
+def panels_of(engine):
+    """Edges whose scores are known at once, a list that may be emptied."""
+    return engine._panels
+
+
+def norms_of(engine):
+    """Norms (d,) of the weights at each node, which stretch trajectories."""
+    return engine._norms
+
+
+def is_measured(engine):
+    """Which groups (K,) the particles were measured for."""
+    return engine._moments[3]
+
+
 def whole_of(engine):
     """Statistics of all rows, by the states that a view lists."""
     return engine._whole

@@ -20,7 +20,7 @@ from pymc_mrf.kernels.views import (
 )
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.insides import engine_in, whole_of
+from tests.insides import engine_in, engines_of, whole_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 N, D = 40, 4
@@ -184,7 +184,7 @@ def group_target(step, point):
     step._read_point(point)
     step._read_data(point)
     eta = step._link.natural(point["w"])
-    return sum(engine.log_likelihood(eta)[0] for engine in step._engines)
+    return sum(engine.log_likelihood(eta)[0] for engine in engines_of(step))
 
 
 EDGES = {

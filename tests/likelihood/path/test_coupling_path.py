@@ -127,11 +127,11 @@ def test_slope_at_and_beyond_the_ends():
 
 
 def test_chains_that_have_not_met_are_an_error():
-    arm = path_simulation._Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
+    arm = path_simulation.Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
     rng = np.random.default_rng(0)
     apart = rng.normal([0.0, 10.0], size=(400, 2))
-    assert arm._error(apart) == pytest.approx(5.0, abs=0.3)
-    assert arm._error(rng.normal(size=(400, 2))) < 0.2
+    assert arm.error(apart) == pytest.approx(5.0, abs=0.3)
+    assert arm.error(rng.normal(size=(400, 2))) < 0.2
 
 
 def test_paths_are_read_back(tmp_path, monkeypatch):

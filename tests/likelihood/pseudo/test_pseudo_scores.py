@@ -10,6 +10,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_scores import NoScores
 from pymc_mrf.likelihood.pseudo import score_panels
 from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges, PseudoEdges
+from tests.insides import panels_of
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.priors import normal, normals
 from tests.statistics import Z
@@ -110,11 +111,12 @@ def test_draws_are_those_of_looks_at_every_edge(name, rng):
     for kind in ("scores", "rows", "wrong scores"):
         w, b = np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b))
         if kind == "rows":
-            panels, engine._panels = engine._panels, []
+            panels = panels_of(engine).copy()
+            panels_of(engine).clear()
             # in the same order
             engine.view.field.order[:] = np.concatenate([panel.edges for panel in panels])
         elif kind == "wrong scores":
-            engine._panels = panels
+            panels_of(engine).extend(panels)
             engine.view.scores.columns[:] = 0.0
             engine.view.scores.norm[:] = 0.0
         for sweep in range(5):

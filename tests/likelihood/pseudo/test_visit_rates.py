@@ -16,7 +16,7 @@ from pymc_mrf.likelihood.pseudo.visit_rates import FIRST, PERIOD, RATE
 from pymc_mrf.steps.edges import presence_record
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import read_batches
-from tests.insides import engine_in, rates_of
+from tests.insides import engine_in, norms_of, rates_of
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.priors import normal, normals
 from tests.statistics import Z
@@ -78,7 +78,7 @@ def test_rates_must_not_follow_the_state(monkeypatch):
 
     def spoilt(self, *args, **kwargs):
         made(self, *args, **kwargs)
-        chosen_by_presence(self._engine)
+        chosen_by_presence(engine_in(self))
 
     monkeypatch.setattr(EdgeGibbs, "__init__", spoilt)
     [w] = draws_of(fixed_bias_model(X, likelihood="pseudo"), ["w"], 5000, 300)
@@ -160,10 +160,10 @@ def test_joint_moves_of_engines_that_learn_no_rates_are_stretched(rng):
     w[3] = 1.0
     engine.go_to(w, np.zeros(40))
     engine.coordinates(np.array([3]), prior)
-    assert np.count_nonzero(engine._norms) == 2  # as around it `BlockEdges` sweeps
+    assert np.count_nonzero(norms_of(engine)) == 2  # as around it `BlockEdges` sweeps
     rates_of(engine).begin_sweep()
     engine.coordinates(np.array([3]), prior)
-    assert not engine._norms.any()
+    assert not norms_of(engine).any()
 
 
 def test_fields_of_few_candidates_have_no_rates(rng):

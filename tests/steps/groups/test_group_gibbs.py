@@ -10,6 +10,7 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.insides import engines_of
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
@@ -131,7 +132,7 @@ def test_geweke_joint_distribution():
     rng = np.random.default_rng(8)
     step.setup_chain(rng, 0, n_steps)
     point = model.initial_point()
-    [engine] = step._engines
+    [engine] = engines_of(step)
     counts = np.zeros(n_steps)
     means = np.zeros(n_steps)
     for t in range(n_steps):
