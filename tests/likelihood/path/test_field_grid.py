@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.interpolate import BSpline
 from scipy.linalg import lstsq
 from scipy.sparse import diags_array, vstack
 
@@ -12,6 +13,7 @@ from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.path import grid_simulation, saved_paths
+from pymc_mrf.likelihood.path.field_grid import DEGREE, directions, spline_knots
 from pymc_mrf.likelihood.path.grid_simulation import (
     FROZEN,
     ROUGH,
@@ -121,6 +123,17 @@ def test_chains_that_have_not_met_are_an_error(rng):
     errors = grid_simulation.errors_of_chains(apart)
     assert np.sqrt(errors[0, 0]) > 3.0
     assert np.sqrt(errors[1, 1]) < 0.2
+
+
+def test_axes_and_splines_of_a_grid():
+    """A unit of a gap moves the states above it one away from those below; splines reach both ends."""
+    found = directions(4)
+    np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(-np.diff(found, axis=1), np.eye(3), atol=1e-12)
+    axis = np.array([0.0, 0.5, 2.0])
+    knots = spline_knots(axis)
+    basis = BSpline(knots, np.eye(len(knots) - DEGREE - 1), DEGREE)
+    np.testing.assert_allclose(basis(np.linspace(0, 2, 9)).sum(axis=1), 1.0)
 
 
 def test_what_cubics_miss_is_measured():
