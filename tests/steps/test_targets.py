@@ -229,8 +229,7 @@ VIEWS = {  # what answers the moves of edges
 }
 LIKELIHOODS = {"exact": "exact", "1/2": "pseudo", "1": pmrf.Pseudo(weight=1)}
 QUICK = (
-    "ising-1/2", "ising-1", "missing_cells-1/2", "ordinal-1/2", "two_fields-1/2", "diary-1/2",
-    "grouped_ising-1/2",
+    "ising-1/2", "ising-1", "missing_cells-1/2", "ordinal-1/2", "diary-1/2", "grouped_ising-1/2",
 )  # fmt: skip
 CASES = [
     pytest.param(name, likelihood, id=f"{name}-{id}")

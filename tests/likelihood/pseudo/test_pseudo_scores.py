@@ -105,6 +105,7 @@ def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.ordinary("Boltzmann", "arrows")
 def test_draws_are_those_of_looks_at_every_edge(name, rng):
     engine = engine_in(name, rng)
     prior, ends = prior_of(engine), []
@@ -132,7 +133,7 @@ def test_posterior_of_four_nodes():
     """By enumeration, with scores known at once."""
     x = boltzmann_data(200, seed=1)
     model = fixed_bias_model(x, likelihood="pseudo")
-    [w] = draws_of(model, ["w"], 5000)
+    [w] = draws_of(model, ["w"], 3000)
     for p, agrees in ((0.4, True), (0.5, False)):
         assert (furthest(w, reference(x, "pseudo", fixed_p(p), n_nodes=7)) < Z) == agrees
 

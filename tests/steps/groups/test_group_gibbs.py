@@ -44,7 +44,7 @@ def sample_theta(model, step, draws=3000, seed=1, chains=2):
 def test_exact_gibbs_samples_the_exact_posterior():
     x = agreement_data(200, seed=1)
     gaps = standardised_gaps(
-        sample_theta(agreement_model(x), pmrf.steps.GroupGibbs), grouped_posterior(x, EDGES, 1.0)
+        sample_theta(agreement_model(x), pmrf.steps.GroupGibbs, 1500), grouped_posterior(x, EDGES, 1.0)
     )
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
