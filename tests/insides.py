@@ -6,11 +6,6 @@ def engine_in(step):
     return step._engine
 
 
-def engines_of_groups(step):
-    """The engines of likelihood of a step of groups, one for each field."""
-    return step._engines
-
-
 def terms_of(step):
     """Room for what a step of groups finds of one entry."""
     return step._terms
@@ -39,6 +34,41 @@ def evidence_of(step):
 def classes_of(step):
     """Parameters that a step has fitted for chains to start at."""
     return step._classes
+
+
+def engines_of(step):
+    """The engines of likelihood of a step of groups, one for each field."""
+    return step._engines
+
+
+def prior_of(step):
+    """What reads the prior of edges, or of groups, at a point."""
+    return step._prior
+
+
+def coordinates_of(step, point):
+    """Unconstrained parameters (n,) that `Exchange` moves."""
+    return step._coordinates(point)
+
+
+def log_ratio(step, *states):
+    """Log ratio of acceptance of `Exchange` between two states of `evaluate`."""
+    return step._log_ratio(*states)
+
+
+def panels_of(engine):
+    """Edges whose scores are known at once, a list that may be emptied."""
+    return engine._panels
+
+
+def norms_of(engine):
+    """Norms (d,) of the weights at each node, which stretch trajectories."""
+    return engine._norms
+
+
+def is_measured(engine):
+    """Which groups (K,) the particles were measured for."""
+    return engine._moments[3]
 
 
 def whole_of(engine):

@@ -27,7 +27,7 @@ CHECKED = 4
 FOREIGN = (PACKAGE, *(str(Path(package.__file__).parent) for package in (pymc, pytensor)))
 
 _fields: dict[int, Any] = {}
-_n_draws: Counter[int] = Counter()
+n_draws_so_far: Counter[int] = Counter()
 
 
 def watched(field: Any) -> int:
@@ -47,16 +47,16 @@ def too_few_sweeps(field: Any) -> str:
     )
 
 
-def _is_due(n_draws: int) -> bool:
+def is_due(n_draws: int) -> bool:
     return n_draws % max(2 ** n_draws.bit_length() // (2 * CHECKED), 1) == 0
 
 
 def report_draw(number: int, *tables: np.ndarray) -> bool:
     """Check a draw made from these log tables, if it is due, and warn if its sweeps were too few."""
-    _n_draws[number] += 1
+    n_draws_so_far[number] += 1
     field = _fields[number]
-    n = _n_draws[number]
-    if _is_due(n) and not field.starts_meet(*tables, np.random.default_rng(n)):
+    n = n_draws_so_far[number]
+    if is_due(n) and not field.starts_meet(*tables, np.random.default_rng(n)):
         warnings.warn(too_few_sweeps(field), UserWarning, skip_file_prefixes=FOREIGN)
     return False
 

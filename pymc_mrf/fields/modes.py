@@ -74,11 +74,11 @@ def minimum_cut(weight: np.ndarray, bias: np.ndarray, edges: np.ndarray) -> Cut:
         x[is_free] = field[is_free] > 0
         return Cut(x, 0.0)
     number = np.cumsum(is_free) - 1
-    x[is_free], gap = _cut_network(half, field[is_free], number[edges])
+    x[is_free], gap = cut_network(half, field[is_free], number[edges])
     return Cut(x, gap)
 
 
-def _cut_network(half: np.ndarray, field: np.ndarray, edges: np.ndarray) -> Cut:
+def cut_network(half: np.ndarray, field: np.ndarray, edges: np.ndarray) -> Cut:
     """Nodes on the side of the source, to which positive fields pull."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow

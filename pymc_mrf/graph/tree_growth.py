@@ -78,7 +78,7 @@ class TreeGrowth(ABC):
                 self.seen |= fresh
             else:
                 self._refuse(u)
-            moved = () if self.random else self._moved_forward()
+            moved = () if self.random else self.moved_forward()
             for v, key in moved:
                 heapq.heappush(queue, (*key, self.rank[v], v))
             for v in fresh:
@@ -101,7 +101,7 @@ class TreeGrowth(ABC):
     def _key(self, v: int, step: int) -> tuple:
         """Place in the queue of `v`, which turned gray at `step`: smallest first."""
 
-    def _moved_forward(self) -> Iterable[tuple[int, tuple]]:
+    def moved_forward(self) -> Iterable[tuple[int, tuple]]:
         """Candidates whose place in the queue has changed since the last call, and their new places."""
         return ()
 
@@ -158,7 +158,7 @@ class PocketGrowth(TreeGrowth):
         self.places[v] = place
         return place
 
-    def _moved_forward(self) -> list[tuple[int, tuple]]:
+    def moved_forward(self) -> list[tuple[int, tuple]]:
         """Neighbours of what turned black: the new members of the tree have no other gray ones."""
         if not self.updated:
             return []

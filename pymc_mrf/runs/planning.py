@@ -58,7 +58,7 @@ class Truth(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Study:
+class Study:
     """What a replicate needs; its text tells one study from another in a store."""
 
     build: Callable[[np.ndarray], pm.Model]
@@ -88,7 +88,7 @@ class _Study:
         return np.random.SeedSequence(self.random_seed, spawn_key=of)
 
     def draw_truth(self, rng: np.random.Generator) -> Truth:
-        return _read_truth(self.truth(rng) if callable(self.truth) else self.truth)
+        return read_truth(self.truth(rng) if callable(self.truth) else self.truth)
 
 
 def plan_study(
@@ -175,12 +175,12 @@ def plan_study(
         random_seed = int(np.random.default_rng().integers(2**31))
     random_seed = whole_number(random_seed, "random_seed", 0)
     options = {**SAMPLING, **kwargs}
-    study = _Study(build, truth, sizes, var_name, random_seed, options, prior_inclusion)
+    study = Study(build, truth, sizes, var_name, random_seed, options, prior_inclusion)
     first = study.draw_truth(np.random.default_rng(study.seeds(0)))
     if prior_inclusion is not None:  # or they are none of the edges
         prior_probabilities(prior_inclusion, first.graph.n_edges)
     run = partial(
-        replicate, partial(_fit, study=study), store=store, client=client, progressbar=progressbar
+        replicate, partial(fit_study, study=study), store=store, client=client, progressbar=progressbar
     )
     pilot = run(range(len(sizes)))
     if not pilot.results:
@@ -192,7 +192,7 @@ def plan_study(
     return _as_dataset(found, sizes, replicates, first.graph)
 
 
-def _read_truth(variable: Any) -> Truth:
+def read_truth(variable: Any) -> Truth:
     """Take the graph and the numbers from a field variable."""
     op = getattr(getattr(variable, "owner", None), "op", None)
     what = op._print_name[0] if isinstance(op, RandomVariable) else type(variable).__name__
@@ -263,7 +263,7 @@ def _measured_truth(op: GaussianFieldRV, *values: np.ndarray) -> Truth:
     return Truth(graph, weight, content, rows, scale)
 
 
-def _fit(seed: int, study: _Study) -> dict[str, Any]:
+def fit_study(seed: int, study: Study) -> dict[str, Any]:
     """Simulate one table and fit it; seeds count the sizes of a replicate, and then the replicates."""
     start = time.perf_counter()
     number, place = divmod(seed, len(study.sizes))

@@ -294,12 +294,12 @@ def test_prior_probability_with_random_inclusion(two):
 
 @pytest.mark.parametrize("n_groups", [3, 4])
 def test_prior_probabilities_of_several_groups_are_those_of_draws(n_groups):
-    labels = ["a/b", 2.0, True, None][:n_groups]
+    labels, n = ["a/b", 2.0, True, None][:n_groups], 1000
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:
         weight = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), dims="edge")
         p = pm.Beta("p", 2, 6)
         pmrf.group_weights(weight, labels, p, pm.Normal.dist(0, 1))
-        prior = pm.sample_prior_predictive(3000, random_seed=1)
+        prior = pm.sample_prior_predictive(n, random_seed=1)
     prior["posterior"] = prior["prior"]
     table = pmrf.compare_networks(prior, "w", graph=GRAPH, model=model)
     # E (1 - p)^n of two edges, n = 2 for a pair, 2 (2 - 2 ** (2 - k)) for all groups
@@ -307,9 +307,9 @@ def test_prior_probabilities_of_several_groups_are_those_of_draws(n_groups):
     np.testing.assert_allclose(
         table["prior_equal"], np.exp(expected[:1] * (len(table) - 1) + expected[1:])
     )
-    assert np.all(np.abs(table["equal"] - table["prior_equal"]) < Z * np.sqrt(0.25 / 3000))
+    assert np.all(np.abs(table["equal"] - table["prior_equal"]) < Z * np.sqrt(0.25 / n))
     pair = pmrf.summarize_differences(prior, "w", graph=GRAPH, between=["a/b", 2.0], model=model)
-    np.testing.assert_allclose(pair["inclusion"], 0.25, atol=Z * np.sqrt(0.25 * 0.75 / 3000))
+    np.testing.assert_allclose(pair["inclusion"], 0.25, atol=Z * np.sqrt(0.25 * 0.75 / n))
     np.testing.assert_allclose(pair["bayes_factor"], 1.0, atol=0.5)
     assert list(table.index[:2]) == ["a/b - 2.0", "a/b - True"]
 

@@ -1,5 +1,6 @@
 """Functions of users and nominal fields: those that serve them, and what others say to do."""
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -32,14 +33,16 @@ def answered(n=60):
 
 
 class Fit:
-    """A model of answers, its table, draws, and strengths of edges."""
+    """A model of answers, its table, draws near the truth, and strengths of edges."""
 
     def __init__(self):
-        self.model, self.table = answered()
-        options = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 1, "quiet": True}
-        options |= {"progressbar": False, "compute_convergence_checks": False}
-        self.idata = pm.sample(model=self.model, **options)
-        drawn = np.random.default_rng(2).integers(CARDS, size=(2, 60, 60, 3))
+        (self.model, self.table), rng = answered(), np.random.default_rng(2)
+        present = np.repeat(rng.random((2, 60, 3)) < [0.1, 2.0, 0.2], [2, 4, 2], axis=2)
+        weight = np.array([0.2, -0.1, 1.5, -0.5, -0.5, 1.5, 0.1, -0.2]) + rng.normal(0, 0.3, (2, 60, 8))
+        draws = {"weight": weight * present, "bias": rng.normal(0, 0.2, (2, 60, 3, 3))}
+        told = {"posterior": draws, "observed_data": {"x": self.table.to_numpy()}}
+        self.idata = az.from_dict(told, dims={"x": ["row", "item"]})
+        drawn = rng.integers(CARDS, size=(2, 60, 60, 3))
         dims = ("chain", "draw", "row", "item")
         self.idata["posterior_predictive"] = xr.DataTree(xr.Dataset({"x": (dims, drawn)}))
         strength = pmrf.analysis.edge_strength(self.idata, "weight", graph=GRAPH, n_states=CARDS)

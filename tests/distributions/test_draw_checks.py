@@ -15,7 +15,7 @@ COMPLAINT = r"random draws of {} show where their chains start: in n_sweeps=100 
 
 @pytest.fixture(autouse=True)
 def first_draws(monkeypatch):
-    draw_checks._n_draws.clear()
+    draw_checks.n_draws_so_far.clear()
 
 
 def glass():
@@ -65,9 +65,9 @@ def test_draws_do_not_depend_on_the_check(monkeypatch):
     with pytest.warns(UserWarning) as found:
         draw()
     assert 4 <= len(found) <= 13  # of the first seven draws, and of some later ones
-    monkeypatch.setattr(draw_checks, "_is_due", lambda n: False)
+    monkeypatch.setattr(draw_checks, "is_due", lambda n: False)
     x = pm.compile([], pmrf.Ising.dist(glass(), graph=GRID, size=(20,)), random_seed=1)()
-    draw_checks._n_draws.clear()
+    draw_checks.n_draws_so_far.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         monkeypatch.undo()
@@ -104,6 +104,6 @@ def test_predictive_draws():
 
 
 def test_checks_become_rare():
-    due = [n for n in range(1, 4000) if draw_checks._is_due(n)]
+    due = [n for n in range(1, 4000) if draw_checks.is_due(n)]
     assert due[:12] == [*range(1, 8), 8, 10, 12, 14, 16]
     assert len(due) < 50

@@ -1,6 +1,5 @@
-"""Fields as PyMC distributions: densities, gradients, draws, predictive checks, observed data."""
+"""Fields as PyMC distributions: shapes, predictive checks, observed data, what is refused."""
 
-import itertools
 import warnings
 
 import arviz as az
@@ -18,131 +17,11 @@ from pymc_mrf.distributions.multistate import OrdinalMRF, Potts
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.coordinates import coords
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
 from tests.distributions.routes import FIND_MAP
 from tests.reference import enumeration
-from tests.statistics import Z, assert_frequencies
+from tests.statistics import Z
 
 GRAPH = PairwiseGraph("abcd", [("a", "b"), ("c", "b"), ("c", "a")])
-FAMILIES = {
-    "agreement": lambda **kw: AgreementMRF.dist(np.array([0.3, 0.8, 0.6]), graph=GRAPH, **kw),
-    "agreement-3": lambda **kw: AgreementMRF.dist([0.3, 0.8, 0.6], graph=GRAPH, n_states=3, **kw),
-    "ising": lambda **kw: Ising.dist([0.4, -0.7, 0.2], [0.1, 0.3, -1.0, 0.5], graph=GRAPH, **kw),
-    "boltzmann": lambda **kw: BoltzmannMachine.dist(
-        [0.9, -1.7, 0.2], [0.1, 0.3, -1.0, 0.5], graph=GRAPH, **kw
-    ),
-    "ordinal-3": lambda **kw: OrdinalMRF.dist(
-        [0.9, -0.7, 0.2],
-        [[0.1, 0.3], [-1.0, 0.5], [0.2, -0.4], [0.0, 0.6]],
-        graph=GRAPH,
-        n_states=3,
-        **kw,
-    ),
-}
-
-
-def exact(rv):
-    """States of all configurations and their exact probabilities."""
-    op = rv.owner.op
-    cores = (1, 1 + op.family.node_axes)
-    parameters = [
-        p.eval().reshape(p.type.shape[-k:])
-        for p, k in zip(op.dist_params(rv.owner), cores, strict=False)
-    ]
-    b = parameters[1] if len(parameters) == 2 else np.zeros(op.graph.n_nodes)
-    tables = op.family.edge_tables(op.family.natural(parameters[0])), op.family.node_tables(b)
-    configs = enumeration.configurations(op.graph.n_nodes, op.family.n_states)
-    return np.array(op.family.states)[configs], enumeration.probabilities(op.graph.edges, *tables)
-
-
-def assert_draws(draws, rv):
-    """Rows have the frequencies of the field of `rv`."""
-    states, p = exact(rv)
-    rows = {tuple(row): i for i, row in enumerate(states)}
-    counts = np.bincount([rows[tuple(row)] for row in draws], minlength=len(p))
-    assert_frequencies(counts, p)
-
-
-NUMBA = pytest.param(
-    "ising", "particles", marks=[pytest.mark.compiled, pytest.mark.slow], id="ising-particles-numba"
-)
-"""Others are drawn by numba in the tests of two graphs and of Potts and ordinal fields."""
-
-
-@pytest.mark.parametrize(
-    ("family", "likelihood"), [*itertools.product(FAMILIES, ["exact", "particles"]), NUMBA]
-)
-def test_draws_match_enumeration(family, likelihood, rng):
-    rv = FAMILIES[family](size=(4000,), likelihood=likelihood)
-    assert rv.owner.op.draws_exactly == (likelihood == "exact")
-    assert_draws(pm.draw(rv, random_seed=rng), rv)
-
-
-@pytest.mark.parametrize("likelihood", ["pseudo", Pseudo(weight=1)], ids=["once", "twice"])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_pseudo_likelihood_is_the_product_of_exact_conditionals(family, likelihood):
-    """Each to the power of one half, but for the node without edges, whose conditional is its likelihood."""
-    rv = FAMILIES[family](size=(1,))
-    states, p = exact(rv)
-    powers = [1.0, 1.0, 1.0, 1.0] if likelihood != "pseudo" else [0.5, 0.5, 0.5, 1.0]
-    expected = np.zeros(len(states))
-    for i in range(GRAPH.n_nodes):
-        rest = np.delete(states, i, axis=1)
-        for row in range(len(states)):
-            same = np.all(rest == rest[row], axis=1)
-            expected[row] += powers[i] * np.log(p[row] / p[same].sum())
-    rv = FAMILIES[family](likelihood=likelihood, size=(len(states),))
-    logp = pm.logp(rv, states).eval()
-    np.testing.assert_allclose(logp, expected, rtol=1e-6)
-    illegal = states.copy()
-    illegal[0, 0] = 7
-    assert pm.logp(rv, illegal).eval()[0] == -np.inf
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_exact_and_unnormalised_densities(family):
-    states, p = exact(FAMILIES[family](size=(1,)))
-    size = (len(states),)
-    logp = pm.logp(FAMILIES[family](size=size, likelihood="particles"), states).eval()
-    np.testing.assert_allclose(np.diff(logp), np.diff(np.log(p)), rtol=1e-5, atol=1e-6)
-    assert FAMILIES[family]().owner.op.likelihood.name == "exact"  # "auto" on a small graph
-    logp = pm.logp(FAMILIES[family](size=size), states).eval()
-    np.testing.assert_allclose(logp, np.log(p), rtol=1e-6, atol=1e-6)
-
-
-def ising_model(x, likelihood, per_row=False):
-    with pm.Model(coords=coords(GRAPH)) as model:
-        coupling = pm.Normal("coupling", 0, 1, shape=(len(x), 1) if per_row else (3,))
-        field = pm.Normal("field", 0, 2, dims="node")
-        Ising(
-            "x",
-            coupling * np.ones(3) if per_row else coupling,
-            field,
-            graph=GRAPH,
-            observed=x,
-            likelihood=likelihood,
-        )
-    return model
-
-
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-@pytest.mark.parametrize("per_row", [False, True])
-def test_gradient_by_finite_differences(likelihood, per_row, rng):
-    x = rng.choice([-1, 1], size=(6, 4))
-    model = ising_model(x, likelihood, per_row)
-    point = {name: rng.normal(size=value.shape) for name, value in model.initial_point().items()}
-    f = model.compile_fn([model.logp(), model.dlogp()], inputs=model.value_vars)
-    gradient = f(point)[1]
-    numeric = []
-    for name in point:
-        for index in np.ndindex(point[name].shape):
-            shifted = []
-            for h in (1e-5, -1e-5):
-                moved = {key: value.copy() for key, value in point.items()}
-                moved[name][index] += h
-                shifted.append(f(moved)[0])
-            numeric.append((shifted[0] - shifted[1]) / 2e-5)
-    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -177,36 +56,6 @@ def test_nuts_with_hierarchical_prior_and_predictive_groups():
     )
 
 
-def test_mutable_data_and_new_rows():
-    x = pm.draw(Ising.dist(0.4, graph=GRAPH, size=(5,)), random_seed=1)
-    with pm.Model(coords=coords(GRAPH)):
-        data = pm.Data("data", x)
-        coupling = pm.Normal("coupling", 0, 1, dims="edge")
-        y = Ising("x", coupling, graph=GRAPH, observed=data, likelihood="pseudo", shape=data.shape)
-        assert pm.draw(y).shape == (5, 4)
-        pm.set_data({"data": x[[0, 1, 2, 0, 1, 2, 3]]})
-        assert pm.draw(y).shape == (7, 4)
-
-
-@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
-def test_masked_cells_are_imputed():
-    x = pm.draw(Ising.dist(0.4, graph=GRAPH, size=(6,)), random_seed=1)
-    mask = np.zeros_like(x, dtype=bool)
-    mask[0, 1] = mask[2, 3] = True
-    # an illegal value under the mask is no data
-    masked = np.ma.masked_array(np.where(mask, 99, x), mask=mask)
-    with pm.Model() as model:
-        Ising("x", [0.5, 0.2, 0.1], graph=GRAPH, observed=masked, likelihood="pseudo")
-    complete = x.copy()
-    complete[mask] = 1
-    logp = model.compile_logp()({"x_unobserved": np.array([1, 1])})
-    reference = pm.logp(
-        Ising.dist([0.5, 0.2, 0.1], graph=GRAPH, likelihood="pseudo", size=(6,)), complete
-    )
-    np.testing.assert_allclose(logp, reference.eval().sum(), rtol=1e-6)
-    assert model.compile_logp()({"x_unobserved": np.array([1, 2])}) == -np.inf
-
-
 @pytest.mark.parametrize("shape", [(4,), (2, 4)])
 @pytest.mark.parametrize("dtype", [int, float])
 def test_fields_without_any_observed_cell_are_latent(shape, dtype):
@@ -239,19 +88,6 @@ def test_latent_fields_take_their_rows_from_their_parameters(field, shape):
     start = model.initial_point()["x"]
     assert start.shape == x.type.shape == shape
     assert np.all(start == start.flat[0])
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_two_graphs_have_two_samplers():
-    graphs = [PairwiseGraph("abc", [edge]) for edge in (("a", "b"), ("b", "c"))]
-    rvs = [AgreementMRF.dist([0.9], graph=graph, size=(4000,), likelihood="exact") for graph in graphs]
-    assert rvs[0].owner.op != rvs[1].owner.op
-    draws = pm.draw(rvs, random_seed=3)
-    for x, rv, other in zip(draws, rvs, rvs[::-1], strict=True):
-        assert_draws(x, rv)
-        with pytest.raises(AssertionError):
-            assert_draws(x, other)
 
 
 def test_auto_leaves_wide_graphs_to_particles():

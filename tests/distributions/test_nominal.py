@@ -1,6 +1,4 @@
-"""NominalMRF: densities and draws against enumeration, plain priors, bad arguments."""
-
-import itertools
+"""NominalMRF: plain priors, numbers of states, bad arguments."""
 
 import numpy as np
 import pymc as pm
@@ -9,61 +7,8 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import nominal
-from tests.statistics import assert_frequencies
 
-EDGES = [(0, 1), (2, 1), (0, 2)]
-GRAPH = pmrf.PairwiseGraph(range(3), EDGES)
-N_STATES = [3, 2, 4]
-
-
-def log_probabilities(w, b, n_states):
-    """Of all configurations, from the tables."""
-    family = nominal(n_states)
-    tables = family.edge_tables(w, GRAPH.edges)
-    rows = np.array(list(itertools.product(*map(range, n_states))))
-    scores = b[np.arange(3), rows].sum(axis=1)
-    for (u, v), table in zip(EDGES, tables, strict=True):
-        scores = scores + table[rows[:, u], rows[:, v]]
-    return rows, scores - np.logaddexp.reduce(scores)
-
-
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-def test_log_density(likelihood, rng):
-    w, b = rng.normal(size=11), rng.normal(size=(3, 4))
-    rows, log_p = log_probabilities(w, b, N_STATES)
-    field = pmrf.NominalMRF.dist(w, b, graph=GRAPH, n_states=N_STATES, likelihood=likelihood)
-    found = pm.logp(field, rows).eval(mode="FAST_COMPILE")
-    if likelihood == "pseudo":
-        p, log_p = np.exp(log_p), 0.0
-        for i in range(3):
-            rest = np.delete(rows, i, axis=1)
-            same = (rest[:, None] == rest).all(axis=2)
-            log_p = log_p + 0.5 * (np.log(p) - np.log(same @ p))
-    np.testing.assert_allclose(found, log_p, atol=1e-10)
-
-
-@pytest.mark.parametrize("n_sweeps", [None, 30])
-def test_draws(n_sweeps, rng):
-    """Exact ones, and those of Gibbs sweeps."""
-    w, b = rng.normal(0, 0.4, size=11), rng.normal(0, 0.4, size=(3, 4))
-    rows, log_p = log_probabilities(w, b, N_STATES)
-    options = {} if n_sweeps is None else {"likelihood": "pseudo", "n_sweeps": n_sweeps}
-    field = pmrf.NominalMRF.dist(w, b, graph=GRAPH, n_states=N_STATES, shape=(4000, 3), **options)
-    x = pm.draw(field, random_seed=1, mode="FAST_COMPILE")
-    place = np.ravel_multi_index(x.T, N_STATES)
-    assert_frequencies(np.bincount(place, minlength=len(rows)), np.exp(log_p))
-
-
-def test_two_states_are_an_ising_field(rng):
-    w, b = rng.normal(size=3), rng.normal(size=(3, 2))
-    rows = np.array(list(itertools.product(range(2), repeat=3)))
-    nominal_field = pmrf.NominalMRF.dist(w, b, graph=GRAPH, n_states=2)
-    ising = pmrf.Ising.dist(w / 2, (b[:, 1] - b[:, 0]) / 2, graph=GRAPH)
-    found = [
-        pm.logp(field, x).eval(mode="FAST_COMPILE")
-        for field, x in ((nominal_field, rows), (ising, 2 * rows - 1))
-    ]
-    np.testing.assert_allclose(*found, atol=1e-10)
+GRAPH, N_STATES = pmrf.PairwiseGraph(range(3), [(0, 1), (2, 1), (0, 2)]), [3, 2, 4]
 
 
 def test_plain_priors_have_gradients(rng):

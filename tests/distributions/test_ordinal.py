@@ -1,9 +1,8 @@
-"""The ordinal field: every form of its parameters against enumeration, and what it refuses."""
+"""The ordinal field: scores and numbers of states, cells drawn by trees, and what it refuses."""
 
 import warnings
 
 import arviz as az
-import cloudpickle
 import networkx as nx
 import numpy as np
 import pymc as pm
@@ -12,7 +11,6 @@ import pytensor.tensor as pt
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.distributions.mrf import BoltzmannMachine
 from pymc_mrf.distributions.multistate import OrdinalMRF
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.graph.coordinates import coords
@@ -20,7 +18,6 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.latent import latent_field
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 from tests.reference import enumeration
-from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z, assert_frequencies
 
 GRAPH = PairwiseGraph("abcd", [("a", "b"), ("c", "b"), ("c", "a"), ("c", "d")])
@@ -35,133 +32,22 @@ WEIGHT, THRESHOLD = 0.6 * VALUES.normal(size=R), VALUES.normal(size=(D, K - 1))
 STATES = enumeration.configurations(D, K)
 
 # weight, threshold, options; weight by edge, threshold by node and state, score of a state, states of a node
-FORMS = {
-    "scalars": (0.4, -0.3, {}, lambda e: 0.4, lambda i, a: -0.3, lambda i, a: a, [K] * D),
-    "no threshold": (0.4, 0, {}, lambda e: 0.4, lambda i, a: 0.0, lambda i, a: a, [K] * D),
-    "edge; node, state": (
-        WEIGHT, THRESHOLD, {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1], lambda i, a: a, [K] * D,
-    ),
-    "state": (
-        WEIGHT, THRESHOLD[0], {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[0, a - 1],
-        lambda i, a: a, [K] * D,
-    ),
-    "one, state": (
-        WEIGHT, THRESHOLD[:1].tolist(), {}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[0, a - 1],
-        lambda i, a: a, [K] * D,
-    ),
-    "scores": (
-        WEIGHT, THRESHOLD, {"scores": SCORES}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1],
-        lambda i, a: SCORES[a], [K] * D,
-    ),
-    "own states": (
-        WEIGHT, THRESHOLD, {"n_states": OWN}, lambda e: WEIGHT[e], lambda i, a: THRESHOLD[i, a - 1],
-        lambda i, a: a, OWN,
-    ),
-    "own states, scores": (
-        WEIGHT, 0.3, {"n_states": np.array(OWN), "scores": np.array(SCORES)}, lambda e: WEIGHT[e],
-        lambda i, a: 0.3, lambda i, a: SCORES[a], OWN,
-    ),
-    "own scores": (
-        WEIGHT, THRESHOLD, {"n_states": OWN, "scores": OWN_SCORES}, lambda e: WEIGHT[e],
-        lambda i, a: THRESHOLD[i, a - 1], lambda i, a: OWN_SCORES[i][a] if a < OWN[i] else 0.0, OWN,
-    ),
-    "own scores of as many states": (
-        0.4, THRESHOLD, {"scores": np.add.outer(range(D), SCORES)}, lambda e: 0.4,
-        lambda i, a: THRESHOLD[i, a - 1], lambda i, a: i + SCORES[a], [K] * D,
-    ),
-}  # fmt: skip
 
 
-def log_tables(form):
-    """Log tables cell by cell, from the formula."""
-    _, _, _, weight, threshold, score, own = FORMS[form]
-    edge, node = np.zeros((R, K, K)), np.zeros((D, K))
-    for e in range(R):
-        for a in range(K):
-            for b in range(K):
-                edge[e, a, b] = weight(e) * score(EDGES[e, 0], a) * score(EDGES[e, 1], b)
-    for i in range(D):
-        for a in range(K):
-            node[i, a] = -np.inf if a >= own[i] else threshold(i, a) if a > 0 else 0.0
-    return edge, node
+def log_tables(own=(K,) * D, scores=(range(K),) * D):
+    """Of `WEIGHT` and `THRESHOLD`, from the formula."""
+    scores = np.array([np.resize(one, K) for one in scores])  # those beyond its states mean nothing
+    edge = [w * np.outer(scores[u], scores[v]) for w, (u, v) in zip(WEIGHT, EDGES, strict=True)]
+    node = np.column_stack([np.zeros(D), THRESHOLD])
+    return np.array(edge), np.where(np.arange(K) < np.array(own)[:, None], node, -np.inf)
 
 
 def ordinal(weight, threshold=0.0, n_states=K, **kwargs):
     return OrdinalMRF.dist(weight, threshold, graph=GRAPH, n_states=n_states, **kwargs)
 
 
-def of_form(form, **kwargs):
-    weight, threshold, options, *_ = FORMS[form]
-    return ordinal(weight, threshold, **options, **kwargs)
-
-
-def log(p):
-    """Logarithms, -inf of zero."""
-    return np.log(p, where=p > 0, out=np.full(p.shape, -np.inf))
-
-
-def log_conditionals(p):
-    """Half the sum over the nodes of the log conditional probability of every configuration."""
-    expected = np.zeros(len(STATES))
-    for i in range(D):
-        rest = np.delete(STATES, i, axis=1)
-        for row in range(len(STATES)):
-            if p[row] == 0.0:
-                expected[row] = -np.inf
-            else:
-                expected[row] += 0.5 * np.log(p[row] / p[np.all(rest == rest[row], axis=1)].sum())
-    return expected
-
-
 def evaluate(*outputs):
     return pytensor.function([], list(outputs), mode="FAST_COMPILE")()
-
-
-def assert_draws(x, p):
-    """Rows of `x` have the frequencies `p`; impossible configurations never occur."""
-    counts = np.bincount(enumeration.configuration_index(x, K), minlength=len(p))
-    assert not counts[p == 0.0].any()
-    assert_frequencies(counts[p > 0.0], p[p > 0.0])
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_densities_of_every_form(form):
-    tables = log_tables(form)
-    p = enumeration.probabilities(EDGES, *tables)
-    assert (p > 0).sum() == np.prod(FORMS[form][-1])
-    illegal = STATES.copy()
-    illegal[0, 2], illegal[1, 1] = K, -1
-    outputs = []
-    for likelihood in ("exact", "pseudo", "particles"):
-        rv = of_form(form, likelihood=likelihood, size=(len(STATES),))
-        outputs += [pm.logp(rv, STATES), pm.logp(rv, illegal)[:2]]
-    exact, a, pseudo, b, particles, c = evaluate(*outputs)
-    np.testing.assert_allclose(exact, log(p), atol=1e-10)
-    np.testing.assert_allclose(pseudo, log_conditionals(p), atol=1e-10)
-    np.testing.assert_allclose(particles, enumeration.log_potentials(STATES, EDGES, *tables), atol=1e-10)
-    assert np.all(np.concatenate([a, b, c]) == -np.inf)
-
-
-def test_gradients_by_finite_differences(rng):
-    n = 5
-    x = rng.integers(OWN, size=(n, D))
-    vectors = [
-        pt.scalar("w_shared"), pt.vector("w"), pt.matrix("row_w"),
-        pt.scalar("b_shared"), pt.vector("b_state"), pt.matrix("b"), pt.tensor3("row_b"),
-    ]  # fmt: skip
-    shapes = [(), (R,), (n, R), (), (K - 1,), (D, K - 1), (n, D, K - 1)]
-    w_shared, w, row_w, b_shared, b_state, b, row_b = vectors
-    pairs = [(w_shared, b), (w, b_state), (row_w, b_shared), (w, row_b), (row_w, row_b)]
-    terms = [(*pair, likelihood) for pair in pairs for likelihood in ("exact", "pseudo")]
-    costs = []
-    for edge, node, likelihood in terms:
-        for n_states, scores in ((OWN, OWN_SCORES), (K, None)):
-            rv = ordinal(edge, node, n_states, scores=scores, likelihood=likelihood, size=(n,))
-            costs.append(pm.logp(rv, x).sum())
-    total = (pt.stack(costs) * rng.normal(size=len(costs))).sum()
-    f = pytensor.function(vectors, [total, *pytensor.grad(total, vectors)])
-    point = [np.asarray(0.5 * rng.normal(size=shape)) for shape in shapes]
-    assert_gradients(f, point)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
@@ -198,26 +84,6 @@ def test_leading_dimensions_are_those_of_rows(likelihood, rng):
     np.testing.assert_allclose(together.ravel(), one_by_one, atol=1e-10)
 
 
-@pytest.mark.compiled
-@pytest.mark.slow
-def test_draws_match_enumeration_in_numba_and_python(rng):
-    """Numba draws those from sweeps of the last form; its exact draws are tested with Potts fields."""
-    forms = ["own states", "own scores", "own scores", "own states"]
-    likelihoods = ["exact", "particles", "exact", "pseudo"]
-    rvs = [
-        of_form(form, likelihood=likelihood, n_sweeps=50, size=(3000,))
-        for form, likelihood in zip(forms, likelihoods, strict=True)
-    ]
-    assert [rv.owner.op.draws_exactly for rv in rvs] == [True, False, True, False]
-    p = [enumeration.probabilities(EDGES, *log_tables(form)) for form in forms]
-    draws = evaluate(*rvs)
-    for x, expected in zip([pm.draw(rvs[-1], random_seed=rng), *draws], [p[-1], *p], strict=True):
-        assert_draws(x, expected)
-    # negative control: draws of one form are not draws of another
-    with pytest.raises(AssertionError):
-        assert_draws(draws[0], p[1])
-
-
 def test_shapes_of_draws_and_rows_of_their_own():
     assert evaluate(ordinal(0.3, 0.1, OWN))[0].shape == (D,)
     assert evaluate(ordinal(0.3, 0.1, OWN, size=(2, 5)))[0].shape == (2, 5, D)
@@ -225,20 +91,6 @@ def test_shapes_of_draws_and_rows_of_their_own():
     threshold = np.array([-200.0, 200.0])[:, None, None] * np.array([1.0, 2.0])
     (x,) = evaluate(ordinal(0.3, threshold, OWN, size=(2,)))
     np.testing.assert_array_equal(x, [[0] * D, [2, 1, 2, 1]])
-
-
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
-def test_two_states_are_a_boltzmann_machine(likelihood, rng):
-    bias = rng.normal(size=D)
-    binary = enumeration.configurations(D, 2)
-    options = {"graph": GRAPH, "likelihood": likelihood, "size": (len(binary),)}
-    a, b, c = evaluate(
-        pm.logp(BoltzmannMachine.dist(WEIGHT, bias, **options), binary),
-        pm.logp(OrdinalMRF.dist(WEIGHT, bias[:, None], n_states=2, **options), binary),
-        pm.logp(OrdinalMRF.dist(WEIGHT, bias[:, None], n_states=[2] * D, **options), binary),
-    )
-    np.testing.assert_allclose(a, b, atol=1e-10)
-    np.testing.assert_array_equal(b, c)
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
@@ -323,24 +175,6 @@ def completed(cells):
 
 
 @pytest.mark.filterwarnings("ignore:Data in x contains missing values")
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
-def test_masked_cells_are_imputed(likelihood):
-    with pm.Model() as model:
-        OrdinalMRF(
-            "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=OWN_SCORES, observed=MISSING,
-            likelihood=likelihood,
-        )  # fmt: skip
-    logp = model.compile_logp()
-    cells = np.array([2, 1, 1, 0, 2])
-    rv = ordinal(WEIGHT, THRESHOLD, OWN, scores=OWN_SCORES, likelihood=likelihood, size=(3,))
-    (expected,) = evaluate(pm.logp(rv, completed(cells)).sum())
-    np.testing.assert_allclose(logp({"x_unobserved": cells}), expected)
-    assert np.isfinite(logp(model.initial_point()))
-    for beyond in ([2, 2, 1, 0, 2], [2, 1, 1, 2, 2], [3, 1, 1, 0, 2]):
-        assert logp({"x_unobserved": np.array(beyond)}) == -np.inf
-
-
-@pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 @pytest.mark.parametrize("whole", [True, False], ids=["as a whole", "tree by tree"])
 @pytest.mark.parametrize("likelihood", ["exact", "particles"])
 def test_tree_gibbs_draws_masked_cells_from_their_conditional_distribution(
@@ -353,7 +187,7 @@ def test_tree_gibbs_draws_masked_cells_from_their_conditional_distribution(
             "x", WEIGHT, THRESHOLD, graph=GRAPH, n_states=OWN, scores=OWN_SCORES, observed=MISSING,
             likelihood=likelihood,
         )  # fmt: skip
-    edge, node = log_tables("own scores")
+    edge, node = log_tables(OWN, OWN_SCORES)
     states = completions()
     score = np.array([enumeration.log_potentials(completed(z), EDGES, edge, node).sum() for z in states])
     p = np.exp(score - np.logaddexp.reduce(score))
@@ -367,23 +201,6 @@ def test_tree_gibbs_draws_masked_cells_from_their_conditional_distribution(
     rows = {tuple(z): k for k, z in enumerate(states)}  # impossible states have no row
     counts = np.bincount([rows[tuple(z)] for z in draws[20:]], minlength=len(p))
     assert_frequencies(counts, p)
-
-
-def test_latent_fields_start_in_the_first_state_and_data_may_change():
-    x = np.array([[0, 1, 2, 0], [1, 1, 1, 1]])
-    with pm.Model() as model:
-        data = pm.Data("data", x)
-        weight = pm.Normal("weight", 0, 1, shape=R)
-        OrdinalMRF("latent", 0.5, np.zeros((3, D, K - 1)), graph=GRAPH, n_states=OWN)
-        OrdinalMRF("x", weight, graph=GRAPH, n_states=OWN, observed=data, shape=data.shape)
-        logp = model.compile_logp(vars=[model["x"]])
-        point = model.initial_point()
-        np.testing.assert_array_equal(point["latent"], np.zeros((3, D)))
-        np.testing.assert_allclose(logp(point), -2 * np.log(OWN).sum())
-        pm.set_data({"data": x[[0, 1, 0]]})
-        np.testing.assert_allclose(logp(point), -3 * np.log(OWN).sum())
-        pm.set_data({"data": [[0, 2, 0, 0]]})  # beyond the second node's states
-        assert logp(point) == -np.inf
 
 
 @pytest.mark.slow
@@ -419,29 +236,6 @@ def test_nuts_posterior_with_missing_cells_and_predictive_draws():
     draws = predictive.posterior_predictive.x.values
     assert np.isnan(draws[:, :, x.mask]).all()
     np.testing.assert_array_equal(np.nanmax(draws.reshape(-1, D), axis=0), np.array(OWN) - 1)
-
-
-def test_dimensions_and_copies():
-    x = np.array([[0, 1, 2, 0], [1, 0, 0, 1], [2, 1, 1, 1]])  # every state of every node
-    with pm.Model(coords={**coords(GRAPH), "obs": range(3)}) as model:
-        weight = pm.Normal("weight", 0, 0.5, dims="edge")
-        threshold = pm.Normal("threshold", 0, 1, shape=(D, K - 1))
-        options = {"graph": GRAPH, "n_states": OWN, "scores": SCORES}
-        OrdinalMRF("x", weight, threshold, observed=x, dims=("obs", "node"), **options)
-        OrdinalMRF("latent", weight, threshold, dims="node", **options)
-        prior = pm.sample_prior_predictive(3, random_seed=1)
-    assert prior.prior_predictive.x.dims == ("chain", "draw", "obs", "node")
-    assert prior.prior.latent.dims == ("chain", "draw", "node")
-    assert list(prior.prior.latent.node.values) == list("abcd")
-    again = cloudpickle.loads(cloudpickle.dumps(model))
-    assert again["x"].owner.op == model["x"].owner.op
-    point = model.initial_point(random_seed=1)
-    np.testing.assert_array_equal(again.compile_logp()(point), model.compile_logp()(point))
-    with pytest.raises(
-        ValueError, match="coordinates of dimension 'node' are not the nodes of the graph"
-    ):
-        with pm.Model(coords={"node": list("dcba")}):
-            OrdinalMRF("x", 0.1, graph=GRAPH, n_states=OWN, observed=x[0], dims="node")
 
 
 def test_fields_that_differ_in_scores_or_states_are_different_variables():
@@ -609,7 +403,7 @@ def test_shapes_unknown_until_run_time_are_checked_then():
     threshold = pt.matrix("threshold")
     x = np.array([0, 1, 2, 0])
     f = pytensor.function([threshold], pm.logp(ordinal(WEIGHT, threshold), x))
-    p = enumeration.probabilities(EDGES, *log_tables("edge; node, state"))
+    p = enumeration.probabilities(EDGES, *log_tables())
     np.testing.assert_allclose(f(THRESHOLD), np.log(p[enumeration.configuration_index(x[None], K)[0]]))
     for shape in ((D, K), (D + 1, K - 1)):
         with pytest.raises(AssertionError, match="SpecifyShape"):

@@ -61,13 +61,13 @@ def metric(graph, shape, rng, scale=1.0):
 @pytest.fixture
 def seen_cuts(monkeypatch):
     """Sizes of the networks that are left to be cut."""
-    sizes, cut = [], modes._cut_network
+    sizes, cut = [], modes.cut_network
 
     def recorded(half, field, edges):
         sizes.append(len(field))
         return cut(half, field, edges)
 
-    monkeypatch.setattr(modes, "_cut_network", recorded)
+    monkeypatch.setattr(modes, "cut_network", recorded)
     return sizes
 
 
@@ -99,7 +99,7 @@ def test_cuts_of_larger_fields_equal_the_junction_tree(noise, seen_cuts, rng):
 
 def test_cuts_need_the_network(monkeypatch, rng):
     """Negative control: without the couplings that are left, modes are wrong."""
-    monkeypatch.setattr(modes, "_cut_network", lambda half, field, edges: modes.Cut(field > 0, 0.0))
+    monkeypatch.setattr(modes, "cut_network", lambda half, field, edges: modes.Cut(field > 0, 0.0))
     fields = [attractive(GRID, rng, 4.0) for _ in range(10)]
     assert any(field.mode("cut").log_potential < exact(field) - 0.01 for field in fields)
 

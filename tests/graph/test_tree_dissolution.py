@@ -52,7 +52,7 @@ def test_places_in_the_queue_are_kept_up_to_date(rng):
     growth = PocketGrowth(
         neighbours(graph), rng.permutation(60).tolist(), order="priority", backtrack=True, updated=True
     )
-    moved_forward, n_seen = growth._moved_forward, 0
+    moved_forward, n_seen = growth.moved_forward, 0
 
     def checked():
         nonlocal n_seen
@@ -64,7 +64,7 @@ def test_places_in_the_queue_are_kept_up_to_date(rng):
             n_seen += 1
         return moved
 
-    growth._moved_forward = checked
+    growth.moved_forward = checked
     growth.grow(0)
     assert n_seen > 50
 

@@ -1,9 +1,11 @@
 """A run that is stored and read in another process, without its table and its model."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,11 +20,33 @@ pytest.importorskip("h5netcdf")
 SCRIPT = Path(__file__).with_name("read_script.py")
 
 
-def read_elsewhere(net, rows, folder, *group):
-    """What another process finds in a stored network: tables of edges, checks, and predictions of rows."""
-    net.save(folder / "run.nc")
-    rows.to_json(folder / "rows.json")
-    arguments = [folder / "run.nc", folder / "rows.json", folder, *group]
+class Stored(NamedTuple):
+    """A table and a network of it, new rows, and what another process finds: edges, checks, predictions."""
+
+    table: pd.DataFrame
+    rows: pd.DataFrame
+    folder: Path
+    edges: pd.DataFrame
+    check: pd.DataFrame
+    predicted: xr.Dataset
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """Networks of codes in groups and of measurements beside answers, read in one other process."""
+    odd, mixed = models.odd_table(), models.mixed_table()
+    new = odd[models.ODD].iloc[:9].copy()
+    new.iloc[2, 1] = np.nan
+    grouped = models.quietly(pmrf.network_model, odd, columns=models.ODD, groups="group")
+    of_kinds = models.quietly(models.mixed_model, mixed)
+    made = {"codes": (odd, new, grouped, ["y z"]), "kinds": (mixed, mixed.iloc[:6], of_kinds, [])}
+    arguments, folders = [], []
+    for _, rows, model, group in made.values():
+        folder = tmp_path_factory.mktemp("stored")
+        pmrf.Network(models.sampled(model), model).save(folder / "run.nc")
+        rows.to_json(folder / "rows.json")
+        arguments.append(json.dumps([str(folder), *group]))
+        folders.append(folder)
     env = {
         **os.environ,
         "PYTHONPATH": str(SCRIPT.parents[2]),
@@ -31,17 +55,15 @@ def read_elsewhere(net, rows, folder, *group):
     command = [sys.executable, "-W", "ignore", SCRIPT, *arguments]
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    tables = (pd.read_csv(folder / f"{name}.csv", index_col=0) for name in ("edges", "check"))
-    return *tables, xr.load_dataset(folder / "predicted.nc")
+    found = {}
+    for (name, (table, rows, *_)), folder in zip(made.items(), folders, strict=True):
+        tables = (pd.read_csv(folder / f"{part}.csv", index_col=0) for part in ("edges", "check"))
+        found[name] = Stored(table, rows, folder, *tables, xr.load_dataset(folder / "predicted.nc"))
+    return found
 
 
-def test_codes_categories_names_and_groups_go_round(tmp_path):
-    odd = models.odd_table()
-    model = models.quietly(pmrf.network_model, odd, columns=models.ODD, groups="group")
-    net = pmrf.Network(models.sampled(model), model)
-    new = odd[models.ODD].iloc[:9].copy()
-    new.iloc[2, 1] = np.nan
-    edges, check, predicted = read_elsewhere(net, new, tmp_path, "y z")
+def test_codes_categories_names_and_groups_go_round(elsewhere):
+    odd, _, folder, edges, check, predicted = elsewhere["codes"]
     # the same table coded from 0 by hand
     plain = models.plain_table(odd)
     options = {"n_states": [3, 3, 3, 4, 4], "groups": np.repeat([["a", "b", "c"]], 50, axis=0).ravel()}
@@ -61,14 +83,11 @@ def test_codes_categories_names_and_groups_go_round(tmp_path):
     assert predicted["label"].sel(node="$m_1$").values.tolist() == models.LEVELS
     assert len(check) == 10
     for name in ("edges.png", "edges.graphml", "report.html"):
-        assert (tmp_path / name).stat().st_size > 1000
+        assert (folder / name).stat().st_size > 1000
 
 
-def test_units_and_kinds_go_round(tmp_path):
-    table = models.mixed_table()
-    model = models.quietly(models.mixed_model, table)
-    net = pmrf.Network(models.sampled(model), model)
-    edges, _, predicted = read_elsewhere(net, table.iloc[:6], tmp_path)
+def test_units_and_kinds_go_round(elsewhere):
+    table, _, folder, edges, _, predicted = elsewhere["kinds"]
     # the same table scaled by hand
     sd = table[["age--d", "µs"]].std()
     scaled = table.assign(
@@ -85,7 +104,7 @@ def test_units_and_kinds_go_round(tmp_path):
     np.testing.assert_allclose(predicted["mean"], told["mean"] * sd.to_numpy(), rtol=1e-5)
     np.testing.assert_allclose(predicted["sd"], told["sd"] * sd.to_numpy(), rtol=1e-5)
     np.testing.assert_allclose(predicted["probability"], told["probability"], rtol=1e-5)
-    again = pmrf.Network(xr.load_datatree(tmp_path / "run.nc"))
+    again = pmrf.Network(xr.load_datatree(folder / "run.nc"))
     with pytest.raises(ValueError, match="-999"):
         again.predict(table.iloc[:6].assign(**{"age--d": -999.0}))
 

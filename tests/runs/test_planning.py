@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.special import softmax
 
 import pymc_mrf as pmrf
-from pymc_mrf.runs.planning import SAMPLING, _fit, _read_truth, _Study
+from pymc_mrf.runs.planning import SAMPLING, Study, fit_study, read_truth
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies
 
@@ -98,7 +98,7 @@ def test_a_study_goes_on_with_more_replicates(stored):
 
 
 def test_a_fit_can_be_sent_to_a_worker(stored):
-    fit = partial(_fit, study=_Study(build, TRUTH, SIZES, "weight", 7, {**SAMPLING, **SHORT}))
+    fit = partial(fit_study, study=Study(build, TRUTH, SIZES, "weight", 7, {**SAMPLING, **SHORT}))
     found = cloudpickle.loads(cloudpickle.dumps(fit))(1)
     np.testing.assert_array_equal(found["mean"], stored[1]["mean"][0, 1])
 
@@ -167,7 +167,7 @@ def test_rows_are_those_of_the_truth(states, rng):
     kind = pmrf.Ising if states[0] else pmrf.BoltzmannMachine
     weight, bias = np.array([0.7, 0.0, -0.5]), np.array([0.3, -0.2, 0.0])
     graph = pmrf.PairwiseGraph(range(3), [(2, 1), (0, 2), (1, 0)])  # not in the order of networkx
-    truth = _read_truth(kind.dist(weight, bias, graph=graph))
+    truth = read_truth(kind.dist(weight, bias, graph=graph))
     x = np.stack(np.meshgrid(*[states] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     u, v = graph.edges.T
     p = np.exp((x[:, u] * x[:, v]) @ weight + x @ bias)
@@ -180,7 +180,7 @@ def test_rows_are_those_of_the_truth(states, rng):
 
 
 def test_ordinal_truths_keep_numbers_of_states(rng):
-    truth = _read_truth(
+    truth = read_truth(
         pmrf.OrdinalMRF.dist(0.3, np.zeros((3, 2)), graph=pmrf.graphs.chain(3), n_states=[3, 2, 3])
     )
     assert truth.rows(300, rng).max(axis=0).tolist() == [2, 1, 2]
@@ -210,7 +210,7 @@ def test_a_study_of_measurements(rng):
     u, v = GRAPH.edges.T
     K = np.eye(4)
     K[u, v] = K[v, u] = -weight
-    rows, S = _read_truth(truth).rows(20000, rng), np.linalg.inv(K)
+    rows, S = read_truth(truth).rows(20000, rng), np.linalg.inv(K)
     variance = np.outer(np.diag(S), np.diag(S)) + S**2
     assert (np.abs(np.cov(rows.T) - S) < Z * np.sqrt(variance / 20000)).all()
     assert (np.abs(rows.mean(axis=0) - 2.0) < Z * np.sqrt(np.diag(S) / 20000)).all()

@@ -11,6 +11,7 @@ from pymc_mrf.analysis import _posterior
 from pymc_mrf.analysis.edges import edge_density
 from pymc_mrf.runs import chain, present_edges
 from pymc_mrf.runs.present_edges import with_many_edges
+from tests.marks import slow
 from tests.steps.edges.binary_models import GRAPH, boltzmann_data
 
 OPTIONS = dict(
@@ -37,13 +38,14 @@ def model(labelled=False):
 
 
 @pytest.mark.usefixtures("many")
-@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("labelled", [True, slow(False)])
 def test_draws_are_those_of_pymc(labelled, monkeypatch):
     given = model(labelled)
     assert with_many_edges(given) == ("w",)
     expected = pm.sample(model=given, discard_tuned_samples=False, **OPTIONS)
-    monkeypatch.setattr(chain, "MOST_BYTES", 8 * 11 * 17)  # some draws at a time
-    found = pmrf.sample(model=given, discard_tuned_samples=False, **OPTIONS)
+    with monkeypatch.context() as patch:
+        patch.setattr(chain, "MOST_BYTES", 8 * 11 * 17)  # some draws at a time
+        found = pmrf.sample(model=given, discard_tuned_samples=False, **OPTIONS)
     w, dense = found.posterior["w"], expected.posterior["w"]
     assert not isinstance(w.variable._data, np.ndarray)
     assert (dense == 0.0).any() and (dense != 0.0).any()
@@ -62,12 +64,11 @@ def test_draws_are_those_of_pymc(labelled, monkeypatch):
         np.testing.assert_array_equal(w.isel(part).values, dense.isel(part).values)
     if labelled:
         np.testing.assert_array_equal(w.sel(edge="1--2").values, dense.sel(edge="1--2").values)
+        assert_same_results(given, found, expected, monkeypatch)
 
 
-@pytest.mark.usefixtures("many")
-def test_results_are_those_of_all_draws(monkeypatch):
-    given = model(labelled=True)
-    found, expected = pmrf.sample(model=given, **OPTIONS), pm.sample(model=given, **OPTIONS)
+def assert_same_results(given, found, expected, monkeypatch):
+    """Of analyses of draws of the edges that are present, and of all."""
     with monkeypatch.context() as patch:
         patch.setattr(_posterior, "AT_ONCE", 2 * 240)  # two edges
         tables = [pmrf.analysis.edge_inclusion(idata, "w", model=given) for idata in (found, expected)]

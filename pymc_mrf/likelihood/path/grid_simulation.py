@@ -90,7 +90,9 @@ class _Simulation:
                 np.array(part).reshape(*map(len, axes), *part[0].shape)
                 for part in zip(*points, strict=True)
             )
-            missed = [_missed(axes[k], means[..., k], variances[..., k, k], k) for k in range(D)]
+            missed = [
+                missed_by_cubics(axes[k], means[..., k], variances[..., k, k], k) for k in range(D)
+            ]
             split = [self._too_wide(missed[k], variances, errors, k) for k in range(D)]
             if halvings == MOST_HALVINGS or not any(part.any() for part in split):
                 break
@@ -132,7 +134,7 @@ class _Simulation:
             kept = [self._statistics(part[:, total // 4 :], exchanges) for part in (counts, means)]
             centred = (kept[0] - kept[0].mean(axis=(0, 1, 2))).reshape(-1, D)
             variances = centred.T @ centred / len(centred)
-            errors = _errors(kept[1].mean(axis=0))
+            errors = errors_of_chains(kept[1].mean(axis=0))
             off = errors_in_posterior(variances, errors, self._n_rows)
             if off <= TARGET * np.sqrt(D) or 2 * total > self._most_sweeps:
                 break
@@ -179,11 +181,11 @@ class _Simulation:
         weights = np.array(list(product(*axes[1:]))) @ self._directions
         rows.append(at_zero / EXACT)
         values.append(self._graph.n_nodes * logsumexp(weights, axis=1) / EXACT)
-        fitted = _least_squares(vstack(rows).tocsc(), np.concatenate(values))
+        fitted = least_squares(vstack(rows).tocsc(), np.concatenate(values))
         return fitted.reshape([len(axis) + DEGREE - 1 for axis in axes])
 
 
-def _least_squares(B: csc_array, y: np.ndarray) -> np.ndarray:
+def least_squares(B: csc_array, y: np.ndarray) -> np.ndarray:
     """Minimise |B x - y|, where B.T B has a narrow band.
 
     Its equations lose half of the digits, and on large graphs nearly all: their factor only prepares
@@ -236,7 +238,7 @@ def errors_in_posterior(variances: np.ndarray, errors: np.ndarray, n_rows: int) 
     return np.sqrt(n_rows * np.trace(scaled, axis1=-2, axis2=-1))
 
 
-def _errors(means: np.ndarray) -> np.ndarray:
+def errors_of_chains(means: np.ndarray) -> np.ndarray:
     """Covariances of the errors of means of two chains (2, sweeps, D).
 
     By batches, and by what the chains are apart: the mean of these two estimates.
@@ -247,7 +249,7 @@ def _errors(means: np.ndarray) -> np.ndarray:
     return 0.5 * (within + np.outer(apart, apart))
 
 
-def _missed(axis: np.ndarray, means: np.ndarray, variances: np.ndarray, k: int) -> np.ndarray:
+def missed_by_cubics(axis: np.ndarray, means: np.ndarray, variances: np.ndarray, k: int) -> np.ndarray:
     """Estimate what cubics miss of means from one point to the next along axis k; 0 at the ends.
 
     From what the cubic between the neighbours of a point misses there.

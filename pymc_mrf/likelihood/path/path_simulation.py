@@ -59,7 +59,7 @@ def simulate_path(
     is_signed : bool
         Whether negative couplings are covered.
     """
-    knots, gaps = _Clusters(graph, weights, n_states, n_rows).outward()
+    knots, gaps = Clusters(graph, weights, n_states, n_rows).outward()
     if is_signed:
         import networkx as nx
 
@@ -149,12 +149,12 @@ class _Arm(ABC):
             counts, means = np.concatenate([counts, more[0]]), np.concatenate([means, more[1]])
             total = len(counts)
             kept = counts[total // 4 :], means[total // 4 :]  # the start is forgotten
-            variance, error = float(kept[0].var()), self._error(kept[1])
+            variance, error = float(kept[0].var()), self.error(kept[1])
             enough = error <= self._target * np.sqrt(max(variance, self._frozen(t)))
             if enough or 2 * total > self._most_sweeps:
                 return Knot(t, float(kept[1].mean()), variance, error, float(counts.min()), x)
 
-    def _error(self, means: np.ndarray) -> float:
+    def error(self, means: np.ndarray) -> float:
         """Estimate the standard error of the mean, by batches; no less than half the distance of halves."""
         batches = np.array([part.mean(axis=0) for part in np.array_split(means, self.n_batches)])
         first, second = np.split(batches.mean(axis=0), 2)
@@ -162,7 +162,7 @@ class _Arm(ABC):
         return float(max(batches.std(ddof=1) / np.sqrt(batches.size), apart))
 
 
-class _Clusters(_Arm):
+class Clusters(_Arm):
     """Couplings that are not negative: a chain from the side of disorder, and one from that of order."""
 
     direction, n_chains, n_sweeps, n_batches = 1.0, 2, 512, 16

@@ -155,7 +155,7 @@ class CommunityGibbs(MRFStep):
                 )
         self._labels = model.rvs_to_values[z].name
         self._ends = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(e.ends for e in edges)])
-        self._at_nodes = _at_nodes(self._ends, z.owner.op.n)
+        self._at_nodes = at_nodes(self._ends, z.owner.op.n)
         self._read = PointFunction(_network(z, betas, edges), model, self._compile_kwargs)
         self._updates = [compile_update(rv, model, self._compile_kwargs) for rv in betas]
         self._warm_up()
@@ -318,7 +318,7 @@ def _enters_by_entry(expression, vector) -> bool:
     )
 
 
-def _at_nodes(ends: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def at_nodes(ends: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Edges at each of d nodes: where those of a node begin, the other ends, the positions of the edges.
 
     Edges from a node to itself are left out.

@@ -92,7 +92,7 @@ def fitted_classes(
         if not np.ptp(evidence.read(point).table, axis=1).any():
             warn_of_no_fit(field.name, names, why.format(hidden=", ".join(hidden)))
         return {}
-    em = _VariationalEM(field, evidence, owner, model, point, names, slopes, compile_kwargs)
+    em = VariationalEM(field, evidence, owner, model, point, names, slopes, compile_kwargs)
     with np.errstate(all="ignore"):  # on its way it looks at parameters that are impossible
         found = em.fit()
     return {} if found is None else em.values(found)
@@ -165,7 +165,7 @@ class _Found(NamedTuple):
     bound: float = -np.inf
 
 
-def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.csr_array:
+def interaction_matrix(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.csr_array:
     """Interaction (d K, d K) of the states of neighbours, from log tables (r, K, K).
 
     Agreement is attractive where the tables say nothing of it, as do those of a coupling that starts at zero.
@@ -182,7 +182,7 @@ def _interaction(field: PairwiseLatentField, edge_tables: np.ndarray) -> sparse.
     return sparse.csr_array((np.r_[values, values], both), shape=(d * K, d * K))
 
 
-class _VariationalEM:
+class VariationalEM:
     """Parameters, improved step by step, and a mean field that follows each step."""
 
     def __init__(
@@ -194,7 +194,7 @@ class _VariationalEM:
         self._parts = Parts(self._point[name].shape for name in names)
         self._prior = PointFunction(log_prior(model, names, evidence), model, compile_kwargs)
         edges, nodes = field.tables(point)
-        self._interaction = _interaction(field, edges.mean(axis=0))
+        self._interaction = interaction_matrix(field, edges.mean(axis=0))
         possible = field.evidence(np.zeros(field.states.shape))  # (m, d, K), 0 or -inf where free
         self._nodes = np.broadcast_to(nodes, possible.shape)[field.free] + possible[field.free]
         self._free = np.flatnonzero(field.free)
@@ -233,7 +233,7 @@ class _VariationalEM:
         value = constant + _dot(q, table)
         return value if np.isfinite(value) else IMPOSSIBLE
 
-    def _objective(self, theta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
+    def objective(self, theta: np.ndarray, q: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the mean log density, and its slopes; by differences where there is no gradient."""
         value, slopes = self._average(theta, q), np.full(len(theta), np.nan)
         if self._slopes is not None and value > IMPOSSIBLE:
@@ -245,11 +245,11 @@ class _VariationalEM:
             slopes[i] = (moved - value) / (near[i] - theta[i]) if moved > IMPOSSIBLE < value else 0.0
         return -value, -slopes
 
-    def _maximise(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def maximise(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Parameters for these probabilities of states."""
         return self._climb(_Found(theta, q, self._scales(theta, q)[1]), MOST_STEPS, follow=False).theta
 
-    def _mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def mean_field(self, theta: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Probabilities of states for these parameters, from `q` on; half-way, lest they oscillate."""
         alone = self._read(theta)[1] + self._nodes
         if not (reduce(np.maximum, alone.T) > -np.inf).all():  # nor is NaN
@@ -281,13 +281,13 @@ class _VariationalEM:
         Slopes of the bound are those at a fixed mean field, which is best for the parameters.
         """
         theta, q, inverse, _ = start
-        value, slopes = self._objective(theta, q)
+        value, slopes = self.objective(theta, q)
         bound = self._of_states(q) - value
         for _ in range(n_steps):
             step, last = -inverse @ slopes, bound
             for _ in range(SHORTENINGS):
-                near = self._mean_field(theta + step, q) if follow else q
-                value, new_slopes = self._objective(theta + step, near)
+                near = self.mean_field(theta + step, q) if follow else q
+                value, new_slopes = self.objective(theta + step, near)
                 bound = self._of_states(near) - value
                 if bound > last:
                     break
@@ -303,17 +303,17 @@ class _VariationalEM:
     def fit(self) -> np.ndarray | None:
         """Best of several starts around the fit at which classes are alike; None if the default is better."""
         default = np.concatenate([self._point[name].ravel() for name in self._names])
-        alike = self._mean_field(default, np.ones_like(self._nodes))
+        alike = self.mean_field(default, np.ones_like(self._nodes))
         least = self.bound(default, alike)
         alike = np.where(alike > 0.0, 1.0, 0.0)
         alike /= alike.sum(axis=1, keepdims=True)
-        theta = self._maximise(default, alike)
+        theta = self.maximise(default, alike)
         spread, inverse = self._scales(theta, alike)
         rng = np.random.default_rng(0)  # chains shall agree on the names of the classes
         n_starts = min(max(STARTED_NODES // len(alike), FEWEST_STARTS), MOST_STARTS)
         starts = theta + spread * rng.standard_normal((n_starts, len(theta)))
         climbed = [
-            _Found(start, self._mean_field(start, alike), inverse) for start in (default, theta, *starts)
+            _Found(start, self.mean_field(start, alike), inverse) for start in (default, theta, *starts)
         ]
         while len(climbed) > 3:
             climbed = [self._climb(found, ROUND) for found in climbed]

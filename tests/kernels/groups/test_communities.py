@@ -5,7 +5,7 @@ import pytest
 
 from pymc_mrf.kernels.groups import communities
 from pymc_mrf.kernels.groups.communities import EdgeStates
-from pymc_mrf.steps.hyper.community_gibbs import _at_nodes
+from pymc_mrf.steps.hyper.community_gibbs import at_nodes
 from tests.reference.communities import partition_probabilities, posterior_of_partitions
 from tests.reference.dirichlet_process import set_partitions
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
@@ -41,7 +41,7 @@ def network(gamma=GAMMA, *, fixed=True):
     beta = np.array([WITHIN, BETWEEN])
     return EdgeStates(
         ends,
-        *_at_nodes(ends, 4),
+        *at_nodes(ends, 4),
         np.array(PRESENT),
         np.where(known, -1, 0),
         np.where(known, -1, 1),

@@ -1,4 +1,4 @@
-"""Bit-packed Gibbs sweeps: thresholds, the drawn bits, stationary frequencies, packing."""
+"""Bit-packed Gibbs sweeps: thresholds, the drawn bits, rare and impossible states, packing."""
 
 from decimal import Decimal
 
@@ -8,12 +8,12 @@ import pytest
 
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.simulation import packed_gibbs as pg
 from pymc_mrf.kernels.simulation import packed_states
+from tests.kernels.simulation.sweeps import packed_sweeps, prepare_packed, random_tables
 from tests.reference import enumeration
 from tests.reference import packed_gibbs as reference
-from tests.statistics import assert_frequencies, chi_square_pvalue
+from tests.statistics import assert_frequencies
 
 HUB = [(0, v) for v in range(1, 6)] + [(2, 1), (6, 0)]
 GRAPHS = {
@@ -21,58 +21,20 @@ GRAPHS = {
     "isolated nodes": PairwiseGraph(range(3), []),
     "chain": builders.chain(4),
     "grid": builders.grid(2, 3),
-    "K5": builders.complete(5),
-    "K6": builders.complete(6),
     "hub of degree 6": PairwiseGraph(range(7), HUB),
     "K9": builders.complete(9),
 }
-
-
-def random_tables(graph, rng, scale=1.0):
-    """Orientation matters: the tables are not symmetric."""
-    return scale * rng.normal(size=(graph.n_edges, 2, 2)), scale * rng.normal(size=(graph.n_nodes, 2))
-
-
-def prepare(graph, edge_tables, node_tables, rng, n_chains=packed_states.BLOCK):
-    plan = pg.plan(graph.arrays)
-    tables = pg.allocate_tables(plan, n_chains)
-    pg.fill_tables(tables, edge_tables, node_tables, graph.arrays, plan)
-    state = np.empty(pg.STATE_SIZE, dtype=np.uint64)
-    seed_lanes(state, rng)
-    return plan, tables, state
-
-
-def run(x, graph, edge_tables, node_tables, n_sweeps, rng):
-    plan, tables, state = prepare(graph, edge_tables, node_tables, rng, len(x))
-    z = np.empty((graph.n_nodes, packed_states.n_words(len(x))), dtype=np.uint64)
-    packed_states.pack(x, z)
-    pg.packed_sweeps(z, plan, tables, n_sweeps, state)
-    packed_states.unpack(z, x)
 
 
 def counts_of(x):
     return np.bincount(enumeration.configuration_index(x, 2), minlength=2 ** x.shape[1])
 
 
-def sweep_row(graph, edge_tables, node_tables, start):
-    """Distribution after one chromatic sweep from configuration `start`, by enumeration."""
-    configs = enumeration.configurations(graph.n_nodes, 2)
-    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
-    row = np.zeros(len(configs))
-    row[start] = 1.0
-    place = 2 ** np.arange(graph.n_nodes - 1, -1, -1)
-    for i in graph.arrays.order:
-        zero = np.arange(len(configs)) - configs[:, i] * place[i]
-        one = zero + place[i]
-        row = (row[zero] + row[one]) * p / (p[zero] + p[one])
-    return row
-
-
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_thresholds_keep_the_stated_bound(scale, rng):
     graph = GRAPHS["hub of degree 6"]
-    edge_tables, node_tables = random_tables(graph, rng, scale)
-    plan, tables, _ = prepare(graph, edge_tables, node_tables, rng)
+    edge_tables, node_tables = (scale * table for table in random_tables(graph, 2, rng))
+    plan, tables, _ = prepare_packed(graph, edge_tables, node_tables, rng)
     rarest = Decimal(1)
     for i in range(graph.n_nodes):
         near = plan.rows[plan.row_ptr[i] : plan.row_ptr[i + 1]]
@@ -110,8 +72,8 @@ def test_extreme_odds_stay_possible_and_impossible_stays_impossible(rng):
 
 def test_drawn_bits_are_comparisons_of_random_words_with_thresholds(rng):
     graph = GRAPHS["hub of degree 6"]
-    edge_tables, node_tables = random_tables(graph, rng)
-    plan, tables, state = prepare(graph, edge_tables, node_tables, rng)
+    edge_tables, node_tables = random_tables(graph, 2, rng)
+    plan, tables, state = prepare_packed(graph, edge_tables, node_tables, rng)
     lanes = [[int(word) for word in state[j :: pg.N_WORDS]] for j in range(pg.N_WORDS)]
     x = rng.integers(0, 2, size=(packed_states.BLOCK, graph.n_nodes)).astype(np.int8)
     expected = x.astype(int)
@@ -128,7 +90,7 @@ def test_drawn_bits_are_comparisons_of_random_words_with_thresholds(rng):
 @pytest.mark.parametrize("name", ["isolated nodes", "triangle and isolated node", "K9"])
 def test_planes_are_the_bits_of_the_thresholds(name, rng):
     graph = GRAPHS[name]
-    plan, tables, _ = prepare(graph, *random_tables(graph, rng), rng)
+    plan, tables, _ = prepare_packed(graph, *random_tables(graph, 2, rng), rng)
     for i in range(graph.n_nodes):
         T = tables.thresholds[plan.start[i] : plan.start[i + 1]].tolist()
         for p in range(64):
@@ -140,32 +102,6 @@ def test_planes_are_the_bits_of_the_thresholds(name, rng):
             assert bits == [(t >> (63 - p)) & 1 for t in T]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_one_sweep_and_many_have_the_enumerated_distribution(name, rng):
-    graph = GRAPHS[name]
-    edge_tables, node_tables = random_tables(graph, rng, 0.7)
-    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
-    configs = enumeration.configurations(graph.n_nodes, 2)
-    start = len(configs) // 3
-    x = np.tile(configs[start].astype(np.int8), (40_007, 1))  # not a multiple of 64
-    run(x, graph, edge_tables, node_tables, 1, rng)
-    row = sweep_row(graph, edge_tables, node_tables, start)
-    assert_frequencies(counts_of(x), row)
-    if np.abs(row - p).sum() > 0.1:
-        assert chi_square_pvalue(counts_of(x), p) < 1e-10  # control: the start is not forgotten
-    run(x, graph, edge_tables, node_tables, 150, rng)
-    assert_frequencies(counts_of(x), p)
-
-
-def test_control_wrong_weights_are_noticed(rng):
-    graph = GRAPHS["grid"]
-    edge_tables, node_tables = random_tables(graph, rng, 0.7)
-    p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
-    x = np.zeros((40_000, graph.n_nodes), dtype=np.int8)
-    run(x, graph, 1.2 * edge_tables, node_tables, 60, rng)
-    assert chi_square_pvalue(counts_of(x), p) < 1e-6
-
-
 def test_impossible_pairs_never_occur(rng):
     # independent sets of the grid, weighted (hard-core model)
     graph = GRAPHS["grid"]
@@ -175,7 +111,7 @@ def test_impossible_pairs_never_occur(rng):
     node_tables[4, 0] = -np.inf  # certain
     x = np.tile(np.eye(graph.n_nodes, dtype=np.int8)[4], (30_000, 1))
     p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
-    run(x, graph, edge_tables, node_tables, 50, rng)
+    packed_sweeps(x, edge_tables, node_tables, graph, 50, rng)
     counts = counts_of(x)
     assert np.all(counts[p == 0.0] == 0)
     assert_frequencies(counts[p > 0.0], p[p > 0.0])
@@ -188,7 +124,7 @@ def test_rare_states_have_their_probability(rng):
     x = np.zeros((51_200, 100), dtype=np.int8)
     total = 0
     for _ in range(4):
-        run(x, graph, np.empty((0, 2, 2)), node_tables, 1, rng)
+        packed_sweeps(x, np.empty((0, 2, 2)), node_tables, graph, 1, rng)
         total += int(x.sum())
     n = 4 * x.size
     assert_frequencies([total, n - total], [p, 1 - p])
@@ -196,26 +132,14 @@ def test_rare_states_have_their_probability(rng):
 
 def test_a_larger_graph_has_the_exact_edge_marginals(rng):
     graph = as_graph(nx.random_regular_graph(3, 14, seed=2))
-    edge_tables, node_tables = random_tables(graph, rng, 0.4)
+    edge_tables, node_tables = (0.4 * table for table in random_tables(graph, 2, rng))
     x = np.zeros((100_000, 14), dtype=np.int8)
-    run(x, graph, edge_tables, node_tables, 60, rng)
+    packed_sweeps(x, edge_tables, node_tables, graph, 60, rng)
     configs = enumeration.configurations(14, 2)
     p = enumeration.probabilities(graph.edges, edge_tables, node_tables)
     for u, v in graph.edges:
         cells = np.bincount(2 * configs[:, u] + configs[:, v], weights=p, minlength=4)
         assert_frequencies(np.bincount(2 * x[:, u] + x[:, v], minlength=4), cells)
-
-
-def test_equal_seeds_equal_chains(rng):
-    graph = GRAPHS["K5"]
-    edge_tables, node_tables = random_tables(graph, rng)
-    runs = []
-    for seed in (3, 3, 4):
-        x = np.zeros((700, 5), dtype=np.int8)
-        run(x, graph, edge_tables, node_tables, 7, np.random.default_rng(seed))
-        runs.append(x)
-    np.testing.assert_array_equal(runs[0], runs[1])
-    assert np.any(runs[0] != runs[2])
 
 
 @pytest.mark.parametrize("m", [1, 63, 64, 65, 512, 700])

@@ -16,6 +16,7 @@ from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Dens
 from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms, questions
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
+from tests.insides import norms_of
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference.priors import normal, normals
@@ -146,7 +147,7 @@ def test_trajectories_stretch_to_the_norms(rng):
     engine.sweep(w, b, prior, rng)
     engine.joint(w, b, prior, 0.5, 3, rng)
     for k in range(2000):
-        engine._norms = np.full(5, 500.0 * (k < 100)) + rng.normal(50, 3, 5)
+        norms_of(engine)[:] = np.full(5, 500.0 * (k < 100)) + rng.normal(50, 3, 5)
         engine.learn(1.0 / (k + 11.0))
     assert 2.7 < engine.stretch(rng) < 3.5
 

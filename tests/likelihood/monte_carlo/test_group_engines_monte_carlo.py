@@ -84,7 +84,7 @@ def test_log_likelihood_and_gradient(name):
         assert gradient[2] == 0.0  # an entry that is no edge
     assert np.ptp(gaps) < 0.1 and np.abs(slopes).max() < 0.1 * np.ptp(engine.levels)
     # negative control: the cumulants of the longer simulation are others
-    engine._view.edges.sample.gap[:5] += 0.1
+    engine.view(eta).edges.sample.gap[:5] += 0.1
     assert np.abs(engine.log_likelihood(eta)[1] - gradient).max() > 1.0
 
 
@@ -132,11 +132,11 @@ def test_one_edge_at_a_time(name, far):
 def test_levels_that_no_point_has(name):
     """They are possible all the same: the likelihood is finite; what a node lacks stays impossible."""
     engine = make(name)
-    states = engine._view.edges.sample.states
-    features = engine._view.edges.field.features
+    edges = engine.view(np.zeros(6)).edges
+    states = edges.sample.states
     states[:] = states[0]  # all nodes alike
     states[1] = np.minimum(states[1], engine.node_tables[1].argmin() - 1 if name == "ordinal" else 1)
-    engine._view.edges.sample.features[:] = features_at(features, states).swapaxes(0, 1)
+    edges.sample.features[:] = features_at(edges.field.features, states).swapaxes(0, 1)
     view = engine.view(np.zeros(6))
     terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
     for e in ENTRIES:
@@ -154,7 +154,7 @@ def test_levels_that_no_point_has(name):
 def test_terms_do_not_depend_on_the_present_value(name, others):
     """Though few points of the sample have some levels, or none: moves back find the same density."""
     engine = make(name)
-    edges, e = engine._view.edges, ENTRIES[0]
+    edges, e = engine.view(np.zeros(6)).edges, ENTRIES[0]
     states = edges.sample.states
     states[:, others:] = np.minimum(states[0, others:], 1)  # products are 0 and 1, and all nodes agree
     edges.sample.features[:] = features_at(edges.field.features, states).swapaxes(0, 1)
@@ -177,8 +177,7 @@ def test_the_same_function_as_that_of_nuts(name):
     """With node parameters beside."""
     family, _ = CASES[name]
     engine, (_, found) = make(name), sampled(name)
-    view = engine._view
-    gaps = []
+    view, gaps = engine.view(np.zeros(6)), []
     for eta in values_near(spread=1.0):
         engine.log_likelihood(eta)
         natural = np.concatenate([view.edges.w, view.edges.beta])

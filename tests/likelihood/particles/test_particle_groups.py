@@ -9,6 +9,7 @@ from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
 from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
 from pymc_mrf.likelihood.particles import particle_groups as module
 from pymc_mrf.likelihood.particles.particle_groups import N_REFERENCE, ParticleLikelihood
+from tests.insides import is_measured
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
 
@@ -146,7 +147,7 @@ def test_gradients_of_grouped_values_are_those_of_their_log_likelihood(rng):
     labels, values = np.array([0, 1, 0, 2, 1]), np.array([0.3, -0.6, 7.0])
     particles.start(values[labels], 20, rng)
     particles.measure(labels, 3, rng)
-    np.testing.assert_array_equal(particles._moments[3], [False, False, True])
+    np.testing.assert_array_equal(is_measured(particles), [False, False, True])
     likelihood = particles.grouped(labels, values)
     for x in values + 0.3 * rng.normal(size=(5, 3)):
         gradient = likelihood(x)[1]
@@ -163,7 +164,7 @@ def test_measuring_groups_does_not_count_as_labels_drawn(rng):
     before = particles.edge_noise()
     assert before > 0.0
     particles.measure(labels, 3, rng)
-    assert particles._moments[3].any()  # else no edge would be looked at
+    assert is_measured(particles).any()  # else no edge would be looked at
     assert particles.noise == before
 
 

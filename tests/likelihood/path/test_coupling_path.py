@@ -12,6 +12,7 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.likelihood.path import path_simulation, saved_paths
+from pymc_mrf.likelihood.path.coupling_path import CouplingPath
 from pymc_mrf.likelihood.path.path_simulation import FROZEN, TARGET, simulate_path
 from tests.statistics import Z
 
@@ -126,12 +127,28 @@ def test_slope_at_and_beyond_the_ends():
     assert path.error(0.3) < 0.2 * missed < missed < 2.0 * path.error(-1.0)
 
 
+def test_interpolation_of_exact_means():
+    """Of a tree, whose edges are independent: A is known, and errors are those that are told."""
+    r, K, knots = 5, 3, np.linspace(-2.0, 4.0, 25)
+    p = np.exp(knots) / (K - 1 + np.exp(knots))
+    of_knots = r * p, r * p * (1.0 - p), np.full(25, 0.1), np.full(24, 0.02)
+    path = CouplingPath(np.log(K) + r * np.log(K), np.ones(r), knots, *of_knots, least=0.0)
+    for t in (-3.0, -1.3, 0.0, 0.61, 4.0, 7.0):
+        A = np.log(K) + r * np.log(K - 1 + np.exp(t))
+        assert path.log_partition(t) == pytest.approx(A, abs=5e-3)
+    # of independent errors by the trapezoidal rule, and of gaps that add up
+    k, half = 16, 0.125
+    simulated = half * 0.1 * np.sqrt(2 * 1**2 + 7 * 2**2)
+    assert knots[k] == 2.0 and path.errors_at_knots[k] == pytest.approx(np.hypot(simulated, 2.0 * 0.02))
+    assert path.errors_at_knots[8] == 0.0  # A(0) is a count
+
+
 def test_chains_that_have_not_met_are_an_error():
-    arm = path_simulation._Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
+    arm = path_simulation.Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
     rng = np.random.default_rng(0)
     apart = rng.normal([0.0, 10.0], size=(400, 2))
-    assert arm._error(apart) == pytest.approx(5.0, abs=0.3)
-    assert arm._error(rng.normal(size=(400, 2))) < 0.2
+    assert arm.error(apart) == pytest.approx(5.0, abs=0.3)
+    assert arm.error(rng.normal(size=(400, 2))) < 0.2
 
 
 def test_paths_are_read_back(tmp_path, monkeypatch):

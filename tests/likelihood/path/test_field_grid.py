@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.interpolate import BSpline
 from scipy.linalg import lstsq
 from scipy.sparse import diags_array, vstack
 
@@ -12,12 +13,13 @@ from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.path import grid_simulation, saved_paths
+from pymc_mrf.likelihood.path.field_grid import DEGREE, directions, spline_knots
 from pymc_mrf.likelihood.path.grid_simulation import (
     FROZEN,
     ROUGH,
     TARGET,
-    _least_squares,
     errors_in_posterior,
+    least_squares,
     simulate_grid,
 )
 from tests.statistics import Z
@@ -118,18 +120,29 @@ def test_grid_has_the_symmetries_and_the_limits_of_the_field():
 
 def test_chains_that_have_not_met_are_an_error(rng):
     apart = rng.normal(size=(2, 400, 2)) + np.array([[[0.0, 0.0]], [[10.0, 0.0]]])
-    errors = grid_simulation._errors(apart)
+    errors = grid_simulation.errors_of_chains(apart)
     assert np.sqrt(errors[0, 0]) > 3.0
     assert np.sqrt(errors[1, 1]) < 0.2
 
 
+def test_axes_and_splines_of_a_grid():
+    """A unit of a gap moves the states above it one away from those below; splines reach both ends."""
+    found = directions(4)
+    np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-12)
+    np.testing.assert_allclose(-np.diff(found, axis=1), np.eye(3), atol=1e-12)
+    axis = np.array([0.0, 0.5, 2.0])
+    knots = spline_knots(axis)
+    basis = BSpline(knots, np.eye(len(knots) - DEGREE - 1), DEGREE)
+    np.testing.assert_allclose(basis(np.linspace(0, 2, 9)).sum(axis=1), 1.0)
+
+
 def test_what_cubics_miss_is_measured():
     x = np.array([0.0, 0.1, 0.3, 0.4, 0.8])[:, None] + np.zeros(2)
-    assert grid_simulation._missed(x[:, 0], x**3, 3 * x**2, 0) == pytest.approx(
+    assert grid_simulation.missed_by_cubics(x[:, 0], x**3, 3 * x**2, 0) == pytest.approx(
         np.zeros((5, 2)), abs=1e-12
     )
     means = np.where(x == 0.3, x**3 + 0.16, x**3)
-    missed = grid_simulation._missed(x[:, 0], means, 3 * x**2, 0)
+    missed = grid_simulation.missed_by_cubics(x[:, 0], means, 3 * x**2, 0)
     assert missed[2] == pytest.approx(np.full(2, 0.01))
 
 
@@ -156,5 +169,5 @@ def test_splines_are_fitted_where_normal_equations_lose_digits(rng):
     y = np.concatenate([1e5 * rng.normal(size=n - 2), rng.normal(size=n)])
     exact = lstsq(B.toarray(), y)[0]
     squared = np.linalg.solve((B.T @ B).toarray(), B.T @ y)
-    missed, control = (np.abs(x - exact).max() for x in (_least_squares(B, y), squared))
+    missed, control = (np.abs(x - exact).max() for x in (least_squares(B, y), squared))
     assert missed < 5e-7 * np.abs(exact).max() < control

@@ -10,6 +10,7 @@ from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_scores import NoScores
 from pymc_mrf.likelihood.pseudo import score_panels
 from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges, PseudoEdges
+from tests.insides import panels_of
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.priors import normal, normals
 from tests.statistics import Z
@@ -104,17 +105,19 @@ def test_scores_are_of_other_data_with_fewer_different_rows(name, rng):
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.ordinary("Boltzmann", "arrows")
 def test_draws_are_those_of_looks_at_every_edge(name, rng):
     engine = engine_in(name, rng)
     prior, ends = prior_of(engine), []
     for kind in ("scores", "rows", "wrong scores"):
         w, b = np.zeros(len(engine.view.w)), np.zeros(len(engine.view.b))
         if kind == "rows":
-            panels, engine._panels = engine._panels, []
+            panels = panels_of(engine).copy()
+            panels_of(engine).clear()
             # in the same order
             engine.view.field.order[:] = np.concatenate([panel.edges for panel in panels])
         elif kind == "wrong scores":
-            engine._panels = panels
+            panels_of(engine).extend(panels)
             engine.view.scores.columns[:] = 0.0
             engine.view.scores.norm[:] = 0.0
         for sweep in range(5):
@@ -130,7 +133,7 @@ def test_posterior_of_four_nodes():
     """By enumeration, with scores known at once."""
     x = boltzmann_data(200, seed=1)
     model = fixed_bias_model(x, likelihood="pseudo")
-    [w] = draws_of(model, ["w"], 5000)
+    [w] = draws_of(model, ["w"], 3000)
     for p, agrees in ((0.4, True), (0.5, False)):
         assert (furthest(w, reference(x, "pseudo", fixed_p(p), n_nodes=7)) < Z) == agrees
 

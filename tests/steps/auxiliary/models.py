@@ -7,6 +7,7 @@ import pymc as pm
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.multistate import Potts
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.insides import coordinates_of
 from tests.reference import enumeration
 from tests.reference.exchange import ising_tables
 
@@ -60,7 +61,7 @@ def run(step, point, n, seed=1, tune=200):
         if t == tune:
             step.stop_tuning()
         point, _ = step.step(point)
-        draws.append(step._coordinates(point))
+        draws.append(coordinates_of(step, point))
     return np.array(draws[tune:])
 
 

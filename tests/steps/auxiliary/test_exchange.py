@@ -11,7 +11,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.exchange_proposals import connected
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
-from tests.insides import blocks_of, evaluate, fields_of
+from tests.insides import blocks_of, evaluate, fields_of, log_ratio
 from tests.reference import enumeration
 from tests.reference.exchange import acceptance, ising_tables, log_likelihood, quadrature
 from tests.statistics import Z
@@ -87,11 +87,11 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
                 continue
             tables = [ising_tables(J, 0.0, 3, 3) for J in (old, new)]
             p_z = enumeration.probabilities(EDGES, *tables[1])
-            states = [evaluate(step, step._point, np.array([J])) for J in (old, new)]
+            states = [evaluate(step, model.initial_point(), np.array([J])) for J in (old, new)]
             total = 0.0
             for rows in cells:
                 field._unit_samplers[0].rows = rows
-                total += np.prod(p_z[rows]) * min(1.0, np.exp(step._log_ratio(*states)))
+                total += np.prod(p_z[rows]) * min(1.0, np.exp(log_ratio(step, *states)))
             prior = 0.5 * (old**2 - new**2)
             np.testing.assert_allclose(total, acceptance(x, EDGES, *tables, prior), rtol=1e-10)
             flow[i, j] = np.exp(log_posterior(old, x)) * total

@@ -12,6 +12,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.auxiliary.exchange import MEMORY
+from tests.insides import coordinates_of
 from tests.reference import enumeration
 from tests.statistics import Z
 
@@ -124,6 +125,6 @@ def run_together(steps, point, tune, n):
             for step in steps:
                 step.stop_tuning()
         results = [(point := moved, found) for step in steps for moved, found in [step.step(point)]]
-        draws.append(steps[0]._coordinates(point))
+        draws.append(coordinates_of(steps[0], point))
         stats.append(results[0][1])
     return np.array(draws[tune:]), stats

@@ -14,7 +14,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
 from pymc_mrf.kernels.simulation import gibbs
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.insides import engine_in, uncorrected
+from tests.insides import engine_in, prior_of, uncorrected
 from tests.posteriors import draws_of, fixed_p, furthest
 from tests.reference.spike_and_slab import (
     one_edge_posterior,
@@ -179,7 +179,7 @@ def test_very_strong_edges_under_both_ways_of_exact_evaluation():
         pmrf.Ising("x", w, graph=pmrf.graphs.complete(3), observed=x, likelihood="exact")
         step = pmrf.steps.EdgeGibbs([w])
     engine = engine_in(step)
-    prior, b = step._prior.read(model.initial_point())
+    prior, b = prior_of(step).read(model.initial_point())
     paths = []
     for enumerates in (True, False):
         if not enumerates:

@@ -16,6 +16,7 @@ from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.insides import engine_in
+from tests.marks import slow
 from tests.posteriors import P, Question, furthest, sparse_draws_of
 from tests.small_fields import pairwise
 from tests.statistics import Z
@@ -127,7 +128,7 @@ def reference_at(x, w):
     return chains.at(w, b, np.r_[w, beta], 2000, 4)
 
 
-@pytest.mark.parametrize("n_fields", [1, 2])
+@pytest.mark.parametrize("n_fields", [1, slow(2)])
 @pytest.mark.parametrize("far", [False, True])
 def test_a_far_reference_is_told_of(far, n_fields, monkeypatch):
     """Its weights are uneven, which ends in a warning with the remedy; a near one is not."""

@@ -10,7 +10,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.kernels.priors import slab_cells
 from pymc_mrf.likelihood.groups.base_density import tabulate
 from pymc_mrf.steps.edges.edge_prior import cells_with_heights, interval_masses
-from tests.insides import engine_in
+from tests.insides import engine_in, prior_of
 from tests.marks import slow
 from tests.statistics import Z
 
@@ -146,7 +146,7 @@ def test_an_edge_between_rare_states_is_found(slab, likelihood, rng):
         graph = pmrf.graphs.complete(3)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood=likelihood)
         step = pmrf.steps.EdgeGibbs([w, b])
-    prior, _ = step._prior.read(model.initial_point())
+    prior, _ = prior_of(step).read(model.initial_point())
     weights, p = np.zeros(3), x.mean(axis=0)
     biases = np.log(p) - np.log1p(-p)
     for _ in range(20):

@@ -181,7 +181,7 @@ MODELS = {
     "Cauchy": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Cauchy.dist(0, 1)),
     "tabulated": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Gamma.dist(0.8, 1.0)),
 }
-QUICK = ("pseudo", "Gaussian, few rows", "blocks")
+QUICK = ("pseudo", "Gaussian, few rows")
 
 
 def gaps_to_draws(logs, present):

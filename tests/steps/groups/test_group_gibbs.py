@@ -10,6 +10,7 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.graph.structure import PairwiseGraph
+from tests.insides import engines_of
 from tests.reference.dirichlet_process import crp_probability, set_partitions
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
@@ -43,7 +44,7 @@ def sample_theta(model, step, draws=3000, seed=1, chains=2):
 def test_exact_gibbs_samples_the_exact_posterior():
     x = agreement_data(200, seed=1)
     gaps = standardised_gaps(
-        sample_theta(agreement_model(x), pmrf.steps.GroupGibbs), grouped_posterior(x, EDGES, 1.0)
+        sample_theta(agreement_model(x), pmrf.steps.GroupGibbs, 1500), grouped_posterior(x, EDGES, 1.0)
     )
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
@@ -131,7 +132,7 @@ def test_geweke_joint_distribution():
     rng = np.random.default_rng(8)
     step.setup_chain(rng, 0, n_steps)
     point = model.initial_point()
-    [engine] = step._engines
+    [engine] = engines_of(step)
     counts = np.zeros(n_steps)
     means = np.zeros(n_steps)
     for t in range(n_steps):

@@ -13,6 +13,7 @@ from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
+from tests.insides import engines_of
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
 from tests.steps.groups.models import EDGES, GRAPH, SAMPLE, agreement_data, standardised_gaps
@@ -51,7 +52,8 @@ def test_all_partitions_of_five_edges(small_samples):
     assert largest_gap(boltzmann_model(table, PRECISE, weights=weights), exact) < Z
 
     def mislead(step):  # negative control: the mean of the longer simulation is another
-        step._engines[0]._view.edges.sample.gap[:] += 0.05
+        [engine] = engines_of(step)
+        engine.view(np.zeros(5)).edges.sample.gap[:] += 0.05
 
     assert largest_gap(boltzmann_model(x, PRECISE), exact, 500, mislead) > Z
 

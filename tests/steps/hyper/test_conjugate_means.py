@@ -11,6 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans, field_of_means
 from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
+from tests.marks import slow
 from tests.posteriors import draws_of, furthest
 from tests.reference.gaussian import fixed_diagonal_posterior
 from tests.statistics import Z
@@ -89,7 +90,7 @@ def gaps(draws, centre, precision):
     return np.abs([z.mean(axis=0), *second]) * np.sqrt(len(z))
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [slow(kind) if "sample" in kind else kind for kind in MODELS])
 def test_the_full_conditional_is_that_of_the_model(kind):
     model = MODELS[kind]()
     name = model.rvs_to_values[model["mean"]].name

@@ -13,7 +13,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.steps.latent.latent_slopes import slopes_of
-from pymc_mrf.steps.latent.latent_start import _interaction, _VariationalEM
+from pymc_mrf.steps.latent.latent_start import VariationalEM, interaction_matrix
 from tests.insides import classes_of, evidence_of, field_of
 from tests.marks import slow
 
@@ -53,7 +53,7 @@ def fitted_picture():
 def variational_em(step, model, names):
     evidence, point = evidence_of(step), model.initial_point()
     slopes = slopes_of(evidence, model, names)
-    return _VariationalEM(field_of(step), evidence, evidence.owner, model, point, names, slopes, None)
+    return VariationalEM(field_of(step), evidence, evidence.owner, model, point, names, slopes, None)
 
 
 def first_step(step, model):
@@ -156,7 +156,7 @@ def test_observed_neighbours_are_known():
     step = pmrf.steps.TreeGibbs([model["x_unobserved"]], model=model)
     assert not field_of(step).exact
     em = variational_em(step, model, ["level"])
-    q = em._mean_field(np.zeros(1), np.full((gaps.sum(), 2), 0.5))
+    q = em.mean_field(np.zeros(1), np.full((gaps.sum(), 2), 0.5))
     assert q[np.arange(gaps.sum()), (truth[gaps] + 1) // 2].mean() > 0.9
 
 
@@ -423,14 +423,14 @@ def test_the_mean_field_and_the_parameters_raise_the_bound(small, monkeypatch):
     theta, q = np.array([-0.3, 0.8]), np.full((len(field_of(em).states), 2), 0.5)
     bounds = [em.bound(theta, q)]
     for _ in range(3):
-        q = em._mean_field(theta, q)
+        q = em.mean_field(theta, q)
         bounds.append(em.bound(theta, q))
-        theta = em._maximise(theta, q)
+        theta = em.maximise(theta, q)
         bounds.append(em.bound(theta, q))
     assert (np.diff(bounds) > -1e-6).all()
     assert bounds[-1] > bounds[0] + 0.1
     assert em._slopes is not None
-    objective = em._objective
+    objective = em.objective
     for _ in range(2):
         error = check_grad(lambda v: objective(v, q)[0], lambda v: objective(v, q)[1], theta + 0.5)
         assert error < 1e-3 * np.linalg.norm(objective(theta + 0.5, q)[1])
@@ -444,7 +444,7 @@ def test_neighbours_of_a_coupling_that_starts_at_zero_attract_each_other():
     field = field_of(pmrf.steps.TreeGibbs([x], model=model))
     edges, _ = field.tables(model.initial_point())
     assert not edges.any()
-    found = _interaction(field, edges[0]).toarray()
+    found = interaction_matrix(field, edges[0]).toarray()
     i, j = GRID.edges[7]
     block = found[3 * i : 3 * i + 3, 3 * j : 3 * j + 3]
     np.testing.assert_allclose(block, block[0, 0] * np.eye(3))
