@@ -10,6 +10,7 @@ from pymc_mrf.analysis._posterior import by_draw, names_of, node_draws, of_nodes
 from pymc_mrf.analysis.cone_draws import warn_of_cone
 from pymc_mrf.analysis.edges import edge_values
 from pymc_mrf.analysis.intervals import interval_probability, statistics_of, tails
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.checks import sequence, whole_number
 from pymc_mrf.graph.coordinates import node_names
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -143,13 +144,14 @@ def _measured(
 
 def summarize_nodes(
     idata: xr.DataTree,
-    var_name: str | tuple[str, str],
+    var_name: str | tuple[str, str] | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     measures: Sequence[str] | None = None,
     communities: Mapping[Hashable, Any] | str | None = None,
     max_draws: int = 1000,
     ci_prob: float | None = None,
+    model: Any = None,
     group: str = "posterior",
 ) -> "pd.DataFrame":
     """Table of the nodes of a network: how much each matters, and how surely.
@@ -173,6 +175,8 @@ def summarize_nodes(
         Draws are thinned evenly to at most so many in all, for the sake of the measures by paths.
     ci_prob : float, optional
         Of the interval, whose kind is ``rcParams["stats.ci_kind"]`` of ArviZ; by default ArviZ's, 0.89.
+    model : pymc.Model, optional
+        That was sampled, which knows variable and graph.
     group : str
         Group of `idata` to read.
 
@@ -220,12 +224,13 @@ def summarize_nodes(
 
     Examples
     --------
-    >>> pymc_mrf.summarize_nodes(idata, "weight", graph=graph).loc["expected_influence"]
+    >>> pymc_mrf.summarize_nodes(idata, model=model).loc["expected_influence"]
     """
     import arviz as az
     import pandas as pd
     from scipy.stats import rankdata
 
+    var_name, graph, _ = known_edges("summarize_nodes", model, var_name, graph, None)
     found = node_measures(
         idata, var_name, graph=graph, measures=measures, communities=communities, max_draws=max_draws,
         group=group,

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import by_draw, sampled_vector
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.fields.families import nominal
 from pymc_mrf.fields.family import contrasts
@@ -13,7 +14,13 @@ from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
 
 def edge_strength(
-    idata: xr.DataTree, var_name: str, *, graph: Any, n_states: Any, group: str = "posterior"
+    idata: xr.DataTree,
+    var_name: str | None = None,
+    *,
+    graph: Any = None,
+    n_states: Any = None,
+    model: Any = None,
+    group: str = "posterior",
 ) -> xr.DataArray:
     r"""Strength of every edge of a nominal or mixed field, in every draw.
 
@@ -34,6 +41,8 @@ def edge_strength(
         The candidate edges.
     n_states : int, sequence of d of them, or ColumnKinds
         Number of states of every node, or of each; of a mixed field its kinds of nodes.
+    model : pymc.Model, optional
+        That was sampled, which knows variable, graph and states.
     group : str
         Group of `idata` to read.
 
@@ -57,11 +66,14 @@ def edge_strength(
     --------
     Whatever takes one value per edge, such as `plot_edges`, takes strengths:
 
-    >>> idata.posterior["strength"] = pymc_mrf.analysis.edge_strength(
-    ...     idata, "weight", graph=graph, n_states=n_states
-    ... )
+    >>> idata.posterior["strength"] = pymc_mrf.analysis.edge_strength(idata, model=model)
     >>> pymc_mrf.plot_edges(idata, "strength", graph=graph)
     """
+    var_name, graph, n_states = known_edges("edge_strength", model, var_name, graph, n_states)
+    if n_states is None:
+        raise TypeError(
+            "edge_strength needs n_states=, or model=, whose edges have tables; others are strengths"
+        )
     graph = as_graph(graph)
     values, _ = edge_parameters(idata, var_name, graph, n_states, group)
     strength = strengths(values.values, graph, n_states)

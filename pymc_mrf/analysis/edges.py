@@ -16,6 +16,7 @@ from pymc_mrf.analysis._posterior import (
     refuse_blocks,
     sampled_vector,
 )
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.analysis.presence import LN10, told_presence, warn_of_disagreement
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.checks import check_entries, check_labels, number, numeric_array, sequence
@@ -254,10 +255,11 @@ def unseen(n_draws: float) -> float:
 
 def median_graph(
     idata: xr.DataTree,
-    var_name: str,
-    graph: Any,
+    var_name: str | None = None,
+    graph: Any = None,
     *,
     threshold: float = 0.5,
+    model: Any = None,
     group: str = "posterior",
 ) -> "nx.Graph | nx.DiGraph":
     """Graph of the edges that are more probable than `threshold` (Barbieri & Berger, 2004).
@@ -270,6 +272,8 @@ def median_graph(
         The candidate edges, one per entry of the variable; arrows of one lag.
     threshold : float
         At least 0 and less than 1. With 0.5 this is the median probability model.
+    model : pymc.Model, optional
+        That was sampled, which knows variable and graph.
 
     Returns
     -------
@@ -286,6 +290,7 @@ def median_graph(
     """
     import networkx as nx
 
+    var_name, graph, _ = known_edges("median_graph", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     has_arrows = isinstance(graph, LaggedGraph)
     if has_arrows and (graph.n_links or len(graph.lags) > 1):

@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree, names_of
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.checks import is_number, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -31,9 +32,9 @@ EDGE_LEGEND_HEIGHT, LOOP_HEIGHT = 0.8, 0.5  # inches
 
 def plot_edges(
     dt: xr.DataTree,
-    var_name: str | Sequence[str],
+    var_name: str | Sequence[str] | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
     min_inclusion: float = 0.25,
     max_edges: int | None = None,
     node_category: Mapping[Hashable, str] | str | None = None,
@@ -41,6 +42,7 @@ def plot_edges(
     node_kind: Any = None,
     predictability: Any = None,
     pos: Any = None,
+    model: Any = None,
     group: str = "posterior",
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
@@ -92,6 +94,8 @@ def plot_edges(
         held together by the most probable of the other edges in the picture, and strong edges are short: an
         edge has a length as the inverse root of its mean weight. Of several variables the one that finds an
         edge most probable counts, and the one that finds it strongest.
+    model : pymc.Model, optional
+        That was sampled, which knows variable and graph.
     group : str
         Group of `dt` to read.
     visuals : mapping, optional
@@ -128,6 +132,7 @@ def plot_edges(
     plot = Plot("plot_edges", parts, visuals, pc_kwargs)
     if not is_number(min_inclusion) or not 0.0 <= min_inclusion <= 1.0:
         raise ValueError(f"min_inclusion must be between 0 and 1, not {min_inclusion!r}")
+    var_name, graph, _ = known_edges("plot_edges", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     names = names_of(var_name, "var_name")
     if not names:

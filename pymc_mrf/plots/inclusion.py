@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.plots._collection import MAX_TICK_LABELS, Plot, draw_matrix, tick_style
@@ -15,9 +16,10 @@ from pymc_mrf.plots._collection import MAX_TICK_LABELS, Plot, draw_matrix, tick_
 
 def plot_inclusion(
     dt: xr.DataTree,
-    var_name: str,
+    var_name: str | None = None,
     *,
-    graph: Any,
+    graph: Any = None,
+    model: Any = None,
     group: str = "posterior",
     visuals: Mapping[str, Any] | None = None,
     **pc_kwargs,
@@ -31,7 +33,7 @@ def plot_inclusion(
 
     Parameters
     ----------
-    dt, var_name, graph, group
+    dt, var_name, graph, model, group
         As in `plot_edges`.
     visuals : mapping, optional
         Keyword arguments, or False to leave it out, for each of "inclusion" and "mean"
@@ -53,6 +55,7 @@ def plot_inclusion(
     check_tree(dt, "dt")
     parts = ("inclusion", "mean", "inclusion_colorbar", "mean_colorbar", "labels", "title")
     plot = Plot("plot_inclusion", parts, visuals, pc_kwargs)
+    var_name, graph, _ = known_edges("plot_inclusion", model, var_name, graph, None)
     graph = as_directed_or_not(graph)
     values = edge_values(dt, var_name, graph, group)
     found = xr.Dataset(

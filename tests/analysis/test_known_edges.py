@@ -3,6 +3,7 @@
 import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.known_edges import known_edges
@@ -22,6 +23,24 @@ def test_model_alone_is_enough():
     pd.testing.assert_frame_equal(pmrf.summarize_edges(idata, model=model), expected)
     picture = pmrf.plots.plot_evidence(idata, model=model)
     assert list(picture.viz["edges"]) == ["for", "undecided", "against"]
+    given = {"var_name": "weight", "graph": graph}
+    nodes = [pmrf.summarize_nodes(idata, **options) for options in (given, {"model": model})]
+    pd.testing.assert_frame_equal(*nodes)
+    graphs = [pmrf.median_graph(idata, **options) for options in (given, {"model": model})]
+    assert graphs[0].edges(data=True) == graphs[1].edges(data=True)
+    for plot, part in ((pmrf.plot_edges, "edges"), (pmrf.plots.plot_inclusion, "mean")):
+        shown = [plot(idata, **options).viz[part] for options in (given, {"model": model})]
+        assert shown[0].sizes == shown[1].sizes
+
+
+def test_strengths_of_tables_know_their_states():
+    model = models.quietly(models.mixed_model, models.mixed_table())
+    idata = models.sampled(model)
+    net = pmrf.Network(idata, model)
+    given = pmrf.analysis.edge_strength(idata, "weight", graph=net.graph, n_states=net.kinds)
+    xr.testing.assert_identical(pmrf.analysis.edge_strength(idata, model=model), given)
+    with pytest.raises(TypeError, match="edge_strength needs n_states=, or model="):
+        pmrf.analysis.edge_strength(idata, "weight", graph=net.graph)
 
 
 @pytest.mark.filterwarnings("ignore:.*effective draws carry the rarer answer:UserWarning")
