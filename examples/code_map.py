@@ -35,68 +35,70 @@ KERNELS = "kernels", "papers/kernels"
 # files by layer and name, with its folder if that matters; the first area that has a file keeps it
 AREAS = {
     "Monte Carlo likelihood": "kernels:monte_carlo_* kernels:sample_sums kernels:weighted_sample "
-    "kernels:log_partition_by_sample likelihood:monte_carlo_* likelihood:reference* "
-    "likelihood:monte_carlo/* "
-    "likelihood:sampled_field distributions:monte_carlo distributions:log_partition_by_sample "
-    "steps:monte_carlo_gibbs",
-    "fields in time": "kernels:listed_* kernels:simulation/series likelihood:listed_* "
-    "likelihood:conditional/* distributions:kinetic* "
-    "graph:lagged fields:series steps:series_gibbs steps:conditional_gibbs analysis:forecast",
-    "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks "
-    "kernels:table_blocks "
-    "likelihood:block_edges steps:block_checks fields:nominal distributions:nominal "
-    "analysis:edge_tables "
+    "kernels:log_partition_by_sample likelihood:monte_carlo/*",
+    "fields in time": "kernels:listed_* kernels:simulation/series likelihood:conditional/* "
+    "distributions:kinetic* graph:lagged fields:series analysis:forecast",
+    "tables of parameters (nominal fields)": "kernels:block_* kernels:pseudo_blocks kernels:table_blocks "
+    "kernels:shared_blocks likelihood:block_edges likelihood:shared_blocks analysis:edge_tables "
     "plots:edge_table",
-    "Gaussian fields": "kernels:gaussian* likelihood:gaussian_* likelihood:gaussian/* "
-    "fields:gaussian distributions:gaussian* "
-    "steps:gaussian_* steps:measured_field analysis:partial_correlations",
-    "mixed fields": "kernels:mixed* likelihood:mixed_* likelihood:mixed/* fields:mixed "
-    "fields:column_kinds distributions:mixed* "
-    "steps:mixed_*",
+    "Gaussian fields": "kernels:gaussian* likelihood:gaussian/* fields:gaussian distributions:gaussian* "
+    "analysis:partial_correlations",
+    "cone of precision matrices": "kernels:cone kernels:cone_limits analysis:cone_* analysis:measured_part",
+    "mixed fields": "kernels:mixed* likelihood:mixed/* fields:mixed fields:column_kinds distributions:mixed*",
+    "tables of users": "fields:column_reader fields:table_columns fields:recoding distributions:network_* "
+    "distributions:column_warnings distributions:field_record",
     "communities": "kernels:communities steps:community_gibbs distributions:edge_communities",
     "published samplers": "papers:* kernels:persistent_langevin kernels:reversible_jump "
-    "kernels:auxiliary_* "
-    "kernels:junction_tree_counts likelihood:chen_welling likelihood:uncentred_edges "
-    "likelihood:stripped_beta estimation:tied_pcd steps:chen_welling steps:feature_step "
-    "steps:persistent_langevin steps:reversible_jump steps:stripped_beta steps:auxiliary_variable",
-    "EdgeGibbs": "kernels:edge_moves kernels:hamiltonian kernels:particle_joint "
-    "kernels:particle_biases kernels:questions kernels:noise kernels:exact_edges kernels:split_field "
-    "kernels:enumerated_field kernels:pseudo_edges kernels:pseudo_rows kernels:pseudo_terms "
-    "kernels:shared_edges kernels:particle_edges kernels:binary_pairs kernels:state_pairs "
-    "kernels:*_particles kernels:densities kernels:slab_cells kernels:resampling "
+    "kernels:auxiliary_* kernels:junction_tree_counts likelihood:uncentred_edges "
+    "likelihood:stripped_beta estimation:tied_pcd steps:feature_step steps:persistent_langevin "
+    "steps:reversible_jump steps:stripped_beta steps:auxiliary_variable",
+    "particles": "kernels:*_particles kernels:particle_* kernels:resampling kernels:binary_pairs "
+    "kernels:state_pairs likelihood:particle* steps:particle_ratio_gibbs",
+    "pseudo-likelihood": "kernels:pseudo_* kernels:factor_pseudo_likelihood likelihood:pseudo/* "
+    "likelihood:pseudo_*",
+    "EdgeGibbs": "kernels:edge_moves kernels:hamiltonian kernels:questions kernels:noise "
+    "kernels:exact_edges kernels:split_field kernels:enumerated_field kernels:shared_edges "
+    "kernels:densities kernels:slab_cells kernels:r*_edges kernels:repeated_sweeps "
     "likelihood:edge_engine likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges "
-    "likelihood:columns steps:edge_*",
+    "likelihood:columns likelihood:draw_cost steps:edge_* steps:presence_record "
+    "distributions:spike_and_slab distributions:group_weights",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups "
-    "kernels:group_labels "
-    "kernels:grouped_particles kernels:independent_edges kernels:partitions kernels:series "
-    "likelihood:base_density likelihood:*_groups likelihood:group_engine likelihood:exact "
-    "likelihood:particles steps:base_measure steps:engine_gibbs steps:exact_gibbs steps:group_* "
-    "steps:node_variables steps:particle_ratio_gibbs steps:pseudo_gibbs",
+    "kernels:group_labels kernels:partitions kernels:series likelihood:base_density likelihood:*_groups "
+    "likelihood:group_engine steps:base_measure steps:engine_gibbs steps:exact_gibbs steps:group_* "
+    "steps:node_variables distributions:dirichlet_process analysis:groups",
+    "hyperparameters": "steps:conjugate* steps:scalar_prior",
     "Exchange": "likelihood:auxiliary* steps:exchange* steps:coordinate_blocks steps:intractable_* "
     "steps:pseudo_posterior",
-    "TreeGibbs": "steps:latent_* steps:tree_gibbs",
+    "TreeGibbs": "steps:latent_* steps:tree_gibbs steps:missing_cells",
     "tree sampling": "kernels:tree_sampling* kernels:factor_tree_sampling kernels:tree_marginals "
     "kernels:tree_messages kernels:tree_potentials",
     "junction tree": "kernels:junction_tree* kernels:clamped_field kernels:elimination "
-    "graph:junction_tree "
-    "graph:tree_arrays graph:tree_layout graph:elimination",
+    "graph:junction_tree graph:tree_arrays graph:tree_layout graph:elimination",
     "tree partition": "graph:*tree_partition graph:tree_* graph:lattice_partition graph:*forest_arrays "
     "graph:spanning_trees graph:tying_factors graph:factor_trees",
+    "factor graphs": "fields:factor_graph graph:factor_graph kernels:factor_cells distributions:factor_*",
     "path": "likelihood:path/* likelihood:*path* likelihood:*grid* distributions:path* "
-    "kernels:coupling_path "
-    "analysis:path_checks",
+    "kernels:coupling_path analysis:path_checks",
     "simulation": "kernels:*gibbs kernels:swendsen_wang kernels:coupling_from_the_past "
     "kernels:cell_blocks kernels:*_counts kernels:packed_states kernels:random_lanes "
     "kernels:word_vectors fields:simulation fields:tree_simulation fields:perfect "
     "fields:pairwise_sweep fields:block_sweep fields:cluster_sweep fields:sweeps fields:two_starts "
     "fields:monte_carlo",
-    "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse",
+    "estimation": "estimation:* kernels:pcd kernels:l1_descent kernels:selected_inverse "
+    "kernels:sparse_cholesky",
+    "modes, marginals and bounds": "fields:modes fields:belief_propagation fields:exact fields:methods "
+    "kernels:belief_propagation kernels:local_search",
     "diagnosis": "analysis:diagnose analysis:convergence analysis:findings analysis:*_checks "
     "analysis:sampler_statistics steps:statistics",
-    "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:by_type",
+    "evidence and differences": "analysis:edge* analysis:*evidence analysis:presence analysis:intervals "
+    "analysis:prior_* analysis:group_differences analysis:known_edges",
+    "predictions": "analysis:field_draws analysis:prediction analysis:conditional* analysis:calibration "
+    "analysis:cells analysis:plan_summary",
+    "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:_sources "
+    "kernels:by_type",
     "plots": "plots:*",
     "runs": "runs:*",
-    "Network": "network:* distributions:field_record",
+    "Network": "network:*",
     "other kernels, graphs and fields": "kernels:* graph:* fields:*",
     "other distributions": "distributions:*",
     "other steps and engines": "steps:* likelihood:*",

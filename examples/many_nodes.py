@@ -156,7 +156,7 @@ def main(argv: list[str] | None = None) -> None:
     )
     options = dict(n=args.rows, tune=args.tune, draws=args.draws, chains=args.chains)
     of_costs = dict(n=args.rows, tune=args.cost_tune, draws=args.cost_draws, chains=1)
-    study(0, d=32, signs="mixed", **(of_costs | {"draws": 8, "tune": 8}))  # compiles
+    study(0, d=args.nodes[0], signs="mixed", **(of_costs | {"draws": 8, "tune": 8}))  # compiles
     costs = [study(0, d=d, signs="mixed", **of_costs) for d in args.nodes]
     header = [
         "Nodes",

@@ -323,29 +323,12 @@ ROWS = {
         lambda run: pmrf.plot_calibration(_predicted(run), run.rows), "ordinal", "nominal", "mixed"
     ),
     "log_pseudo_likelihood": _of_items(
-        lambda run: pmrf.analysis.log_pseudo_likelihood(
-            run.rows,
-            run.graph,
-            run.idata,
-            family="ordinal",
-            n_states=STATES[run.kind],
-            var_name="weight",
-            node="threshold",
-            model=run.model,
-        ),
+        lambda run: pmrf.analysis.log_pseudo_likelihood(run.rows, parameters=run.idata, model=run.model),
         "ordinal",
     ),
     "conditional_log_likelihood": _of_items(
         lambda run: pmrf.analysis.conditional_log_likelihood(
-            run.rows,
-            run.graph,
-            run.idata,
-            ["q3"],
-            family="ordinal",
-            n_states=STATES[run.kind],
-            var_name="weight",
-            node="threshold",
-            model=run.model,
+            run.rows, parameters=run.idata, group_of_nodes=["q3"], model=run.model
         ),
         "ordinal",
     ),

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from tests.marks import NOT_FOUND
-from tests.numba_cache import cache_folder
 
 # read when numba is imported, and so before any import of the package; processes started from here inherit it
-if "NUMBA_CACHE_DIR" not in os.environ:
-    os.environ["NUMBA_CACHE_DIR"] = str(cache_folder(Path(__file__).parent.parent))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".numba_cache"))
 
 
 def pytest_addoption(parser):

@@ -6,6 +6,11 @@ def engine_in(step):
     return step._engine
 
 
+def terms_of(step):
+    """Room for what a step of groups finds of one entry."""
+    return step._terms
+
+
 def fields_of(step):
     """The fields that a step reads."""
     return step._fields
@@ -32,7 +37,7 @@ def classes_of(step):
 
 
 def engines_of(step):
-    """The engines of likelihood of a step of groups."""
+    """The engines of likelihood of a step of groups, one for each field."""
     return step._engines
 
 

@@ -172,7 +172,9 @@ def gaps(w, exact, blocks=None, nodes=None, slack=(0.0, 0.0)):
     compared = [(f"P(Y_{e})", present[..., e], p) for e, p in enumerate(exact.inclusion)]
     compared += [(f"P({k} edges)", (n_edges == k) * 1.0, p) for k, p in enumerate(exact.n_edges)]
     compared = [(name, draws, p, slack[0]) for name, draws, p in compared if 0.01 < p < 0.99]
-    means = [(f"E[w_{k}]", w[..., k], mean) for k, mean in enumerate(exact.weight)]
+    # of all edges together: what is wrong with each of them, such as its prior odds, adds up
+    means = [("E[edges]", n_edges, exact.inclusion.sum())]
+    means += [(f"E[w_{k}]", w[..., k], mean) for k, mean in enumerate(exact.weight)]
     if nodes is not None:
         means += [(f"E[b_{i}]", nodes[..., i], mean) for i, mean in enumerate(exact.bias)]
     compared += [(name, draws, mean, slack[1] * draws.std()) for name, draws, mean in means]
@@ -189,7 +191,7 @@ def furthest(*arguments, **options):
     return max(gaps(*arguments, **options).values())
 
 
-def assert_right(question, *others, model=None, control=0.15, slack=(0.0, 0.0), **options):
+def assert_right(question, *others, model=None, control=0.1, slack=(0.0, 0.0), **options):
     """Draws have the posterior, and that of another prior, or of `others`, they have not.
 
     `model` may be another way to say the same; `slack` is that of `gaps`.

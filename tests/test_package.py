@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import cloudpickle
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -42,15 +43,17 @@ def test_readme_code_runs(monkeypatch, tmp_path):
     options = {"draws": 5, "tune": 5, "chains": 1, "cores": 1, "random_seed": 1}
     options |= {"progressbar": False, "quiet": True}
     monkeypatch.setattr(pm, "sample", lambda **kwargs: sample(**(options | kwargs)))
-    namespace = {}
-    for block in blocks:
-        exec(block, namespace)
-    assert namespace["groups"].shape == (1, 5)
-    assert set(namespace["idata"].posterior.data_vars) == {"alpha", "theta"}
-    assert namespace["idata"].posterior.theta.sizes["edge"] == 279
-    assert len(namespace["net"].edges) == 10
+    voters = pmrf.datasets.load_anes96()
+    pd.DataFrame(voters.x, columns=voters.items).to_csv("answers.csv", index=False)
+    couplings, items = {}, {}  # each example stands alone
+    exec(blocks[0], couplings)
+    exec(blocks[1], items)
+    assert couplings["groups"].shape == (1, 5)
+    assert set(couplings["idata"].posterior.data_vars) == {"alpha", "theta"}
+    assert couplings["idata"].posterior.theta.sizes["edge"] == 279
+    assert len(items["net"].edges) == len([line for line in blocks[1].splitlines() if line]) == 10
     assert {path.name for path in tmp_path.iterdir()} == {
-        "edges.csv", "network.html", "network.png", "run.nc"
+        "answers.csv", "edges.csv", "network.html", "network.png", "run.nc"
     }  # fmt: skip
 
 

@@ -39,6 +39,8 @@ LOOKS = {
     "approximate": {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
     "auxiliary": {"color": "#E69F00", "marker": "v", "linestyle": "-"},
     "exchange": {"color": "#56B4E9", "marker": "x", "linestyle": "--"},
+    "pseudo": {"color": "#E69F00", "marker": "v", "linestyle": "-"},
+    "simulated": {"color": "#56B4E9", "marker": "x", "linestyle": "--"},
 }
 
 
@@ -119,11 +121,9 @@ def record_posterior(
 
 
 def standard_error(values: xr.DataArray) -> xr.DataArray:
-    """Of the mean over replicates; NaN for a single replicate."""
-    m = values.sizes["replicate"]
-    if m == 1:
-        return values.mean("replicate") * np.nan
-    return values.std("replicate", ddof=1) / np.sqrt(m)
+    """Of the mean over the replicates that have a value; NaN where it is one."""
+    m = values.notnull().sum("replicate")
+    return (values.std("replicate", ddof=1) / np.sqrt(m)).where(m > 1)
 
 
 def minus(values: xr.DataArray, a: str, b: str) -> xr.DataArray:
@@ -190,6 +190,8 @@ def measures_table(results: xr.Dataset, estimators: list[str], columns: list[int
 def mean_and_error(values: xr.DataArray, digits: int) -> str:
     """Mean over replicates ± its standard error."""
     error = float(standard_error(values))
+    if values.isnull().all():
+        return ""
     mean = f"{float(values.mean('replicate')):.{digits}f}"
     return mean if np.isnan(error) else f"{mean} ± {error:.{digits}f}"
 

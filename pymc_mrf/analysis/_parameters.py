@@ -1,12 +1,18 @@
 """Evaluate a score of the data under every draw of a field's parameters, or under one estimate."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_edge_labels, checked_group, sampled_variable
+from pymc_mrf.analysis._posterior import (
+    SAMPLE_DIMS,
+    check_edge_labels,
+    check_model,
+    checked_group,
+    sampled_variable,
+)
 from pymc_mrf.analysis.cells import read_cells
 from pymc_mrf.checks import (
     axes_of_values,
@@ -17,45 +23,121 @@ from pymc_mrf.checks import (
     flag,
     numeric_array,
 )
+from pymc_mrf.fields.column_kinds import ColumnKinds
+from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
+from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
 
 IN_TIME = "pm.compute_log_likelihood, for the log probability of every row given the earlier ones"
 """Instead of scores of undirected fields."""
 
 
+class ScoredField(NamedTuple):
+    """The field whose rows are scored: `call` scores them, `record` is what its table was, if it is known."""
+
+    call: str
+    graph: PairwiseGraph
+    kind: Family
+    var_name: str
+    node: Any
+    record: ColumnKinds | None
+
+
+def scored_field(
+    call: str,
+    graph: Any,
+    model: Any,
+    *,
+    family: str | None,
+    n_states: Any,
+    scores: Any,
+    var_name: str | None,
+    node: Any,
+) -> ScoredField:
+    """Find the field that arguments of `pymc_mrf.analysis.log_pseudo_likelihood` are about."""
+    if model is None:
+        if graph is None:
+            raise TypeError(f"{call} needs graph=, or model=, which knows it")
+        graph = as_undirected(graph, IN_TIME)
+        kind = get_family(
+            family or "agreement", 2 if n_states is None else n_states, scores, graph.nodes
+        )
+        kind.check_nodes(graph.n_nodes)
+        return ScoredField(call, graph, kind, var_name or "theta", node, None)
+    told = {"graph": graph, "family": family, "n_states": n_states, "scores": scores}
+    if given := [name for name, value in told.items() if value is not None]:
+        raise ValueError(f"{', '.join(given)}: model= knows them of its field, leave them out of {call}")
+    return _field_of(call, model, var_name, node)
+
+
+def _field_of(call: str, model: Any, var_name: str | None, node: Any) -> ScoredField:
+    from pymc_mrf.distributions.field_record import records_of
+    from pymc_mrf.distributions.parents import field_node
+
+    check_model(model)
+    records = records_of(model).values()
+    own = [record for record in records if var_name in (None, record.weight)]
+    if len(own) != 1:
+        known = ", ".join(f"{record.weight!r} of {record.name}" for record in records) or "none"
+        raise ValueError(
+            f"{call} needs var_name=, the edges of one field of the model, which has {known}"
+        )
+    [record] = own
+    graph, op = as_undirected(record.graph, IN_TIME), field_node(model[record.name]).op
+    kind: Any = getattr(op, "family", None)
+    get_family(op.name.removesuffix("MRF").lower() if kind is None else kind.name)  # refuses others
+    if node is None:
+        node = _of_record(call, record, kind)
+    return ScoredField(call, graph, kind, record.weight, node, record.columns)
+
+
+def _of_record(call: str, record: Any, kind: Family) -> Any:
+    """Return the variable or the numbers that node parameters are; None if the field has none."""
+    for label, value in list(record.parameters.items())[1:]:
+        if value is None:
+            raise ValueError(
+                f"{call} needs node=: the {label} of {record.name} has no name in the model"
+            )
+        if isinstance(value, str) or np.ndim(value) <= 1 + kind.node_axes:
+            return value
+        rows = xr.DataArray(value, dims=("obs", "node", "state")[: 2 + kind.node_axes])
+        return rows.isel(obs=0) if rows.sizes["obs"] == 1 else rows
+    return None
+
+
 def score_draws(
     score: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], None],
+    field: ScoredField,
     x: Any,
-    graph: PairwiseGraph,
     parameters: Any,
-    *,
-    kind: Family,
-    var_name: str,
-    node: Any,
     group: str,
     per_observation: bool,
-    model: Any,
-    name: str,
 ) -> xr.DataArray:
     """Call ``score(indices, edge_tables, node_tables, out)`` once per draw; `out` (n,) is overwritten.
 
-    `indices` (n, d) are the states of `x`, of the family `kind`. The other arguments, the result and the
-    errors are those of `pymc_mrf.analysis.log_pseudo_likelihood`; `name` is that of the result. Where
-    parameters have a dimension "obs", each row is scored by its own.
+    `indices` (n, d) are the states of `x`. The other arguments, the result and the errors are those of
+    `pymc_mrf.analysis.log_pseudo_likelihood`. Where parameters have a dimension "obs", each row is scored by
+    its own.
     """
-    kind.check_nodes(graph.n_nodes)
+    graph, kind, node = field.graph, field.kind, field.node
     per_observation = flag(per_observation, "per_observation")
-    indices = kind.encode_table(x, graph.nodes) if model is None else _read(model, var_name, kind, x)
+    indices = kind.encode_table(x, graph.nodes) if field.record is None else _read(field.record, x)
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
     edge_name = "parameters"
     if isinstance(parameters, xr.DataTree):
+        edge_name = field.var_name
+        if not isinstance(edge_name, str):
+            raise ValueError(
+                f"{field.call}: the model has no name for the edges' parameters: give their values, as "
+                "parameters"
+            )
         if node is None and kind.node_parameter is not None:
-            _refuse_node_variables(parameters, kind, var_name, group, graph)
+            _refuse_node_variables(parameters, kind, edge_name, group, graph)
         if isinstance(node, str):
             node = sampled_variable(parameters, node, group)
-        edge_name, parameters = var_name, sampled_variable(parameters, var_name, group)
+        parameters = sampled_variable(parameters, edge_name, group)
     elif isinstance(node, str):
         raise TypeError(f"node={node!r} names a variable, but parameters is not a DataTree; give values")
     edge = _per_item(parameters, graph.edge_labels, "edge", edge_name)
@@ -85,21 +167,12 @@ def score_draws(
             score(indices[part], kind.edge_tables(etas[k]), kind.node_tables(biases[k]), row[part])
         out[s] = row if per_observation else row.sum()
     coords = {key: c for key, c in draws.coords.items() if not {"edge", "obs"} & set(c.dims)}
-    found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=name)
+    found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=field.call)
     return found if per_observation else found.isel(obs=0)
 
 
-def _read(model: Any, var_name: str, kind: Family, x: Any) -> np.ndarray:
-    """Read complete rows as the table of the field with these weights was read; indices (n, d) of states."""
-    from pymc_mrf.distributions.field_record import record_with
-
-    record = record_with(model, var_name)
-    states = tuple(map(len, kind.node_states(len(record.names))))
-    if record.n_states != states:
-        raise ValueError(
-            f"the field of the model has {record.n_states} states, but family and n_states say {states}: "
-            "give those of the field"
-        )
+def _read(record: ColumnKinds, x: Any) -> np.ndarray:
+    """Read complete rows as the table of a field was read; indices (n, d) of states."""
     indices = read_cells(record, x).states
     if (indices < 0).any():
         row, i = first_cell(indices < 0)

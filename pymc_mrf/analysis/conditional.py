@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.analysis._parameters import IN_TIME, score_draws
+from pymc_mrf.analysis._parameters import score_draws, scored_field
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_sampled
 from pymc_mrf.checks import sequence
-from pymc_mrf.fields.families import get_family
-from pymc_mrf.graph.lagged import as_undirected
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates.pseudo_likelihood import group_log_conditional
 from pymc_mrf.kernels.estimates.pseudo_likelihood import log_pseudo_likelihood as lpl_kernel
@@ -24,13 +22,13 @@ MAX_GROUP_STATES = 2**22  # two arrays of 32 MB
 
 def log_pseudo_likelihood(
     x: Any,
-    graph: Any,
-    parameters: Any,
+    graph: Any = None,
+    parameters: Any = None,
     *,
-    family: str = "agreement",
-    n_states: Any = 2,
+    family: str | None = None,
+    n_states: Any = None,
     scores: Any = None,
-    var_name: str = "theta",
+    var_name: str | None = None,
     node: Any = None,
     group: str = "posterior",
     per_observation: bool = False,
@@ -44,6 +42,7 @@ def log_pseudo_likelihood(
         Complete observations: states, columns in node order or found by their names. With `model`, answers as
         its table has them.
     graph : networkx.Graph or PairwiseGraph
+        Not with `model`.
     parameters : xarray.DataTree, xarray.DataArray or array_like
         Edge parameters as the family writes them (agreement: theta in (0, 1)). A DataTree from
         `pymc.sample`, of which every draw of `var_name` is evaluated; a DataArray with the edges as
@@ -52,24 +51,27 @@ def log_pseudo_likelihood(
         ``pm.Deterministic`` with dims ("obs", "edge") does, their dimension "obs" is that of the rows of `x`,
         and each is scored by its own.
     family : {"agreement", "ising", "boltzmann", "ordinal"}
+        "agreement" by default. Neither it nor the following two are given with `model`.
     n_states : int, or sequence of d of them
-        Number of states of the agreement or ordinal family, of the ordinal one also for each node.
+        Number of states of the agreement or ordinal family, 2 by default; of the ordinal one also for each
+        node.
     scores : (K,) increasing numbers, or d vectors of them, optional
         Of the ordinal family, as for `OrdinalMRF`: those of the model.
     var_name : str
-        Variable of the edge parameters if `parameters` is a DataTree.
+        Variable of the edge parameters if `parameters` is a DataTree: by default that of the only field of
+        the model, or "theta".
     node : str, xarray.DataArray or array_like, optional
         Node parameters (Ising field, Boltzmann bias, ordinal threshold): a variable of the DataTree, or
         values, one per node, thresholds (d, K - 1), or one for all, which may have a dimension "obs" as edge
-        parameters may. Zero if not given, which is refused
-        where a DataTree has a variable on the nodes: 0 says that it is to be left out.
+        parameters may. If not given that of the model, or zero, which is refused where a DataTree has a
+        variable on the nodes: 0 says that it is to be left out.
     group : str
         Group of the DataTree to read.
     per_observation : bool
         Keep a last dimension "obs" instead of summing over the observations.
     model : pymc.Model, optional
-        With the field whose weights are `var_name`: rows are then read as its table was, by its codes and
-        categories.
+        That was sampled, which knows graph, family, states and scores of its field, and how rows are read: as
+        its table was, by its codes and categories.
 
     Returns
     -------
@@ -84,37 +86,25 @@ def log_pseudo_likelihood(
         are out of range, edge coordinates are those of another graph, or `node` is not given although the
         posterior has a variable on the nodes, or rows along "obs" are not as many as those of `x`.
     """
-    graph = as_undirected(graph, IN_TIME)
-    kind = get_family(family, n_states, scores, graph.nodes)
+    options = {"family": family, "n_states": n_states, "scores": scores}
+    field = scored_field("log_pseudo_likelihood", graph, model, **options, var_name=var_name, node=node)
 
     def score(indices, edge_tables, node_tables, out):
-        lpl_kernel(indices, edge_tables, node_tables, graph.arrays, out)
+        lpl_kernel(indices, edge_tables, node_tables, field.graph.arrays, out)
 
-    return score_draws(
-        score,
-        x,
-        graph,
-        parameters,
-        kind=kind,
-        var_name=var_name,
-        node=node,
-        group=group,
-        per_observation=per_observation,
-        model=model,
-        name="log_pseudo_likelihood",
-    )
+    return score_draws(score, field, x, parameters, group, per_observation)
 
 
 def conditional_log_likelihood(
     x: Any,
-    graph: Any,
-    parameters: Any,
-    group_of_nodes: Sequence[Hashable],
+    graph: Any = None,
+    parameters: Any = None,
+    group_of_nodes: Sequence[Hashable] = (),
     *,
-    family: str = "agreement",
-    n_states: Any = 2,
+    family: str | None = None,
+    n_states: Any = None,
     scores: Any = None,
-    var_name: str = "theta",
+    var_name: str | None = None,
     node: Any = None,
     group: str = "posterior",
     per_observation: bool = False,
@@ -153,8 +143,11 @@ def conditional_log_likelihood(
     --------
     log_predictive : The same of held-out data, averaged over the posterior.
     """
-    graph = as_undirected(graph, IN_TIME)
-    kind = get_family(family, n_states, scores, graph.nodes)
+    options = {"family": family, "n_states": n_states, "scores": scores}
+    field = scored_field(
+        "conditional_log_likelihood", graph, model, **options, var_name=var_name, node=node
+    )
+    graph, kind = field.graph, field.kind
     members = _members(group_of_nodes, graph)
     size = kind.n_states ** len(members)
     if len(members) > MAX_GROUP_NODES or size > MAX_GROUP_STATES:
@@ -171,19 +164,7 @@ def conditional_log_likelihood(
             indices, members, place, edge_tables, node_tables, graph.arrays, inside, room, out
         )
 
-    return score_draws(
-        score,
-        x,
-        graph,
-        parameters,
-        kind=kind,
-        var_name=var_name,
-        node=node,
-        group=group,
-        per_observation=per_observation,
-        model=model,
-        name="conditional_log_likelihood",
-    )
+    return score_draws(score, field, x, parameters, group, per_observation)
 
 
 def log_predictive(log_likelihood: xr.DataArray) -> xr.DataArray:

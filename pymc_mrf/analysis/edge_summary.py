@@ -209,15 +209,19 @@ def summarize_edges(
 def _in_words(edges: xr.Dataset) -> list[str]:
     """Say the power of ten that each Bayes factor is, or beyond which it is where only a bound is known."""
     bounds = edges["bayes_factor_bound"]
-    powers = xr.where(bounds.isnull(), edges["log10_bayes_factor"], np.log10(bounds)).values
+    with np.errstate(divide="ignore"):
+        powers = xr.where(bounds.isnull(), edges["log10_bayes_factor"], np.log10(bounds)).values
+    known, is_likely = bounds.isnull().values, (edges["inclusion"] > 0.5).values
     words = []
-    for power, is_bound in zip(powers.tolist(), bounds.notnull().values, strict=True):
-        if not is_bound:
+    for power, is_known, is_least in zip(powers.tolist(), known, is_likely, strict=True):
+        if is_known:
             words.append(f"10^{round(power, 1) + 0.0:.1f}")  # of -0.04, too, 10^0.0
-        elif abs(power) < 1.0:
-            words.append("not known")
+        elif is_least and power >= 1.0:
+            words.append(f"beyond 10^{int(power)}")
+        elif not is_least and power <= -1.0:
+            words.append(f"below 10^{int(power)}")
         else:
-            words.append(f"{'beyond' if power > 0.0 else 'below'} 10^{int(power)}")
+            words.append("not known")
     return words
 
 

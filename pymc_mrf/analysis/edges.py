@@ -86,7 +86,8 @@ def edge_inclusion(
         - ``log10_bayes_factor`` and ``log10_bayes_factor_mcse``, likewise: its decimal logarithm, and the
           Monte-Carlo standard error of that, to first order; NaN where it is not known.
         - ``bayes_factor_bound``, likewise: where there is an ``inclusion_bound``, what the draws do vouch
-          for. The factor is at least this if it is above 1, at most this if it is below. NaN elsewhere.
+          for. The factor is at least this where ``inclusion`` is above one half, else at most this: a bound
+          above 1 on the factor of an edge that no draw has says nothing for it. NaN elsewhere.
 
     Raises
     ------
@@ -147,8 +148,11 @@ def edge_evidence(
 
 def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
     """Tell the class of each edge from its ``bayes_factor`` or, if that is unknown, what draws vouch for."""
-    vouched = found["bayes_factor_bound"].fillna(found["bayes_factor"])
-    classes = xr.where(vouched > high, "for", xr.where(vouched < low, "against", "undecided"))
+    factor, bound = found["bayes_factor"], found["bayes_factor_bound"]
+    is_likely, is_known = found["inclusion"] > 0.5, bound.isnull()
+    least = xr.where(is_known, factor, bound.where(is_likely, 0.0))
+    most = xr.where(is_known, factor, bound.where(~is_likely, np.inf))
+    classes = xr.where(least > high, "for", xr.where(most < low, "against", "undecided"))
     return classes.rename("evidence")
 
 
@@ -205,7 +209,7 @@ def inclusion_of(
         is_likely = inclusion.copy(data=told.is_likely)
         # what the draws show, and what they might have missed
         shown = xr.where(is_likely, 1.0 - inclusion, inclusion) + unseen(n_effective)
-        bound = np.minimum(shown, 0.5).where(~told.is_known)
+        bound = np.minimum(shown, 1.0).where(~told.is_known)
         inclusion, mcse = inclusion.copy(data=told.inclusion), inclusion.copy(data=told.inclusion_mcse)
         log_odds, error = inclusion.copy(data=told.log_odds), inclusion.copy(data=told.log_odds_error)
     nearest = _log_odds(xr.where(is_likely, 1.0 - bound, bound))

@@ -189,7 +189,7 @@ def cluster_evidence(
     pandas.DataFrame
         Indexed by ``n_clusters``, 1 to the largest number in a draw and last "more than 1", with the
         columns ``probability`` and ``probability_mcse``; ``prior``, of 1 by the formula of the prior, of
-        others from 10,000 draws of it; and ``bayes_factor`` against 1 (Sekulovski et al., 2025): posterior
+        others from 10,000 draws of it; and ``bayes_factor`` against 1 (Sekulovski et al., 2026): posterior
         odds over prior odds. Infinite where no draw has one cluster, whose probability is then below about
         3 / n, n the number of draws; NaN for a number that no draw of the prior has, and for one that, like
         one cluster, no draw has.

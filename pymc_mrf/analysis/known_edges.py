@@ -66,6 +66,30 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
     return var_name, graph or own[0].graph, tables if n_states is None else n_states
 
 
+def known_diagonal(call: str, model: Any, var_name: str) -> Any:
+    """Return what the model has for the diagonal of the field with these weights: a variable, or numbers.
+
+    Raises
+    ------
+    TypeError
+        If there is no model.
+    ValueError
+        If the weights are not those of one field of measurements, or its diagonal has no name.
+    """
+    from pymc_mrf.distributions.field_record import records_of
+
+    if model is None:
+        raise TypeError(f"{call} needs diagonal=, or model=, which knows it")
+    records = [record for record in records_of(model).values() if record.weight == var_name]
+    found = [record.diagonal for record in records]
+    if len(found) != 1 or found[0] is None:
+        raise ValueError(
+            f"{call}: {var_name!r} are not the weights of one field of measurements whose diagonal has a "
+            "name: give diagonal="
+        )
+    return found[0]
+
+
 def known_field(call: str, model: Any, field: str, graph: Any, kinds: Any) -> tuple[Any, Any]:
     """Return the graph of a field, and the kinds of its nodes if it is mixed: from the model if not given.
 

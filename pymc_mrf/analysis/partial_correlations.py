@@ -9,6 +9,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, sampled_variable, sampled_
 from pymc_mrf.analysis.cone_draws import warn_of_precisions
 from pymc_mrf.analysis.edge_tables import edge_parameters
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.known_edges import known_diagonal, known_edges
 from pymc_mrf.checks import check_entries, check_labels, numeric_array
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -18,11 +19,12 @@ MIXED = "; if these are parameters of a MixedMRF, say kinds=, what its nodes are
 
 def partial_correlations(
     idata: xr.DataTree,
-    var_name: str,
-    diagonal: Any,
-    graph: Any,
+    var_name: str | None = None,
+    diagonal: Any = None,
+    graph: Any = None,
     *,
     kinds: ColumnKinds | None = None,
+    model: Any = None,
     group: str = "posterior",
 ) -> xr.DataArray:
     """Partial correlation of both ends of every edge between measurements, given all other nodes.
@@ -35,15 +37,18 @@ def partial_correlations(
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
-    var_name : str
-        Variable of the weights of a `GaussianMRF`, or of a `MixedMRF`.
-    diagonal : str or array_like
+    var_name : str, optional
+        Variable of the weights of a `GaussianMRF`, or of a `MixedMRF`. By default it, and the three other
+        arguments, are those of the model.
+    diagonal : str or array_like, optional
         Variable of the diagonal of the precision, one entry for each measurement or one for all; or the
         numbers, if it is known.
-    graph : networkx.Graph or PairwiseGraph
+    graph : networkx.Graph or PairwiseGraph, optional
         Of the field.
     kinds : ColumnKinds, optional
         Of a `MixedMRF`, what each node is.
+    model : pymc.Model, optional
+        The model that was sampled.
     group : str
         Group of `idata` to read.
 
@@ -54,7 +59,7 @@ def partial_correlations(
         between measurements alone, in the order of the graph. Put into the results it is a
         variable like any other, which `summarize_edges` and the plots of edges read::
 
-            idata["posterior"]["partial"] = pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph)
+            idata["posterior"]["partial"] = pymc_mrf.partial_correlations(idata, model=model)
 
     Raises
     ------
@@ -75,7 +80,12 @@ def partial_correlations(
     --------
     >>> pymc_mrf.partial_correlations(idata, "weight", "diagonal", graph, kinds=kinds)
     """
-    graph = as_graph(graph)
+    call = "partial_correlations"
+    var_name, graph, kinds = known_edges(call, model, var_name, graph, kinds)
+    diagonal, graph = (
+        known_diagonal(call, model, var_name) if diagonal is None else diagonal,
+        as_graph(graph),
+    )
     if kinds is None:
         w = _of_measurements(idata, var_name, graph, group)
     else:

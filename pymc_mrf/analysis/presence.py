@@ -80,14 +80,28 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np
 
     `n_present` (r,): in how many of them each edge is.
 
-    None if there is none, chains or draws are others, or too few draws are left to tell of every edge.
+    None if there is none, chains or draws are others, or too few draws are left to tell of every edge; a
+    warning says so where draws were left out of one of the two, or as many would have been enough.
     """
-    from pymc_mrf.steps.edges.presence_record import read_batches
+    from pymc_mrf.steps.edges.presence_record import period_of, read_batches
 
-    if told is None or any(not values[dim].equals(told[dim]) for dim in ("chain", "draw")):
+    if told is None:
+        return None
+    if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw")):
+        warn_user(
+            f"{values.name}: what its step told of edges, in sample_stats, is of other draws: probabilities "
+            "are shares of draws. Leave the same draws out of all groups, as idata.sel(draw=...) does"
+        )
         return None
     batches = read_batches(told.transpose("chain", "draw", ...).values, values.shape[-1])
     if batches is None:
+        period = period_of(values.shape[-1])
+        if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
+            warn_user(
+                f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
+                "such draw is left: probabilities are shares of draws, as if nothing had been told. "
+                f"Keep all draws, or every k-th, k and {period} having no common factor"
+            )
         return None
     n_chains, n_parts, r = batches.log_present.shape
     top = [logs.max(axis=(0, 1)) for logs in batches]

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import are_strengths, check_model, errors_of_means
-from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
+from pymc_mrf.analysis.cone_prior import ConePrior, cone_prior, is_cut
 from pymc_mrf.checks import warn_user
 
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005
@@ -161,20 +161,21 @@ def _source(p: Any) -> Any:
 
 
 def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
-    """Draw the prior probability that vectors of the model differ, entry by entry.
+    """Draw the prior probability that vectors of the model differ, entry by entry or block by block.
 
     Parameters
     ----------
     model : pymc.Model
     names : list of str
         Sums of terms, each entry of a term times a constant factor: those that do not cancel in a difference
-        must be `SpikeAndSlab`.
+        must be `SpikeAndSlab`. One alone differs from zero.
 
     Returns
     -------
     (n, r) array
-        Of n draws of what the probabilities of the `SpikeAndSlab` depend on, 1 if on nothing random; of
-        measurements, of n draws of the prior within the cone.
+        Of r entries, or blocks, which are zero as a whole; of n draws of what the probabilities of the
+        `SpikeAndSlab` depend on, 1 if on nothing random; of measurements, of n draws of the prior within the
+        cone.
 
     Raises
     ------
@@ -183,23 +184,30 @@ def difference_inclusion(model: Any, names: list[str]) -> np.ndarray:
     """
     differences = _differences(model, names)
     if any(is_cut(rv, model) for rv in differences):
-        return _present_in_cone(differences, model).reshape(-1, differences[0].owner.op.n)
+        present = _present_in_cone(differences, model)
+        return present.reshape(-1, present.shape[-1])
     p = [_probability(rv) for rv in differences]
     return -np.expm1(_log_absent(p, model))
 
 
 def _present_in_cone(differences: list, model: Any) -> np.ndarray:
-    """Whether any of several `SpikeAndSlab` within one cone is not zero, (chain, draw, r).
+    """Whether any of several `SpikeAndSlab` within one cone is not zero, (chain, draw, r) of blocks.
 
     Of one of them its probability given all else, which varies less, and so of entries that the cone does not
     cut, which are independent given that.
     """
-    found = [cone_prior(model, rv) for rv in differences]
+    found = _cone_priors(differences, model)
     if len(found) == 1:
         return found[0].presence
     drawn = np.any([one.draws != 0.0 for one in found], axis=0)
     independent = 1.0 - np.prod([1.0 - one.presence for one in found], axis=0)
     return np.where(found[0].is_cut, drawn, independent)
+
+
+def _cone_priors(differences: list, model: Any) -> list[ConePrior]:
+    """Prior within the cone of the blocks of several `SpikeAndSlab`, each of which counts once."""
+    heads = differences[0].owner.op.heads
+    return [ConePrior(*(of[..., heads] for of in cone_prior(model, rv))) for rv in differences]
 
 
 def log_prior_equal(model: Any, names: list[str]) -> float:
@@ -241,7 +249,7 @@ def _log_equal_in_cone(differences: list, model: Any, names: list[str]) -> float
 
     Entries that the cone does not cut are zero with their probability in each draw.
     """
-    found = [cone_prior(model, rv) for rv in differences]
+    found = _cone_priors(differences, model)
     cut = found[0].is_cut
     equal = ~np.any([one.draws[..., cut].any(axis=-1) for one in found], axis=0)
     if equal.sum() < FEWEST:
@@ -340,6 +348,7 @@ def _differences(model: Any, names: list[str]) -> list:
             f"the model has no variable {missing[0]!r}: make it a pm.Deterministic, or give prior_inclusion"
         )
     variables = [model[name] for name in names]
+    variables += [0.0 * variables[0]] if len(names) == 1 else []
     needed = set(ancestors(variables, blockers=model.free_RVs))
     inputs = [rv for rv in model.free_RVs if rv in needed]
     function = pytensor.function(inputs, variables, mode="FAST_COMPILE", on_unused_input="ignore")

@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import checked_group, node_draws, sampled_vector
 from pymc_mrf.analysis.edge_tables import edge_parameters
 from pymc_mrf.analysis.edges import edge_values
+from pymc_mrf.analysis.known_edges import known_edges
 from pymc_mrf.checks import check_entries, check_labels, numeric_array
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
@@ -17,7 +18,7 @@ from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 def original_units(
     idata: xr.DataTree,
     *,
-    graph: Any,
+    graph: Any = None,
     model: Any = None,
     kinds: ColumnKinds | None = None,
     sd: Any = None,
@@ -40,11 +41,11 @@ def original_units(
     ----------
     idata : xarray.DataTree
         As returned by `pymc.sample`.
-    graph : networkx.Graph or PairwiseGraph
-        Of the field.
+    graph : networkx.Graph or PairwiseGraph, optional
+        Of the field. By default it, and `kinds`, are those of the model.
     model : pymc.Model, optional
-        Whose Gaussian field has a `scale`. Not needed for models of `network_model`, which keep it as
-        ``column_sd`` among the constant data.
+        Whose Gaussian field has a `scale`. With `graph` not needed for models of `network_model`, which keep
+        it as ``column_sd`` among the constant data.
     kinds : ColumnKinds, optional
         What the nodes of a `MixedMRF` are.
     sd, mean : (d,) array_like, optional
@@ -71,9 +72,9 @@ def original_units(
     --------
     >>> with pymc_mrf.network_model(table, kind="continuous") as model:
     ...     idata = pm.sample()
-    >>> graph = pymc_mrf.graphs.complete(model.coords["node"])
-    >>> pymc_mrf.analysis.original_units(idata, graph=graph)["weight"].mean(("chain", "draw"))
+    >>> pymc_mrf.analysis.original_units(idata, model=model)["weight"].mean(("chain", "draw"))
     """
+    weight, graph, kinds = known_edges("original_units", model, weight, graph, kinds)
     graph = as_graph(graph)
     kept = checked_group(idata, "constant_data") if "constant_data" in idata.children else xr.Dataset()
     if kinds is not None:

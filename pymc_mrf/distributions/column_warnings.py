@@ -215,19 +215,27 @@ def _warn_of_unseen_states(
     unseen = ~seen & (np.arange(most) < np.array([len(own) for own in states])[:, None])
     where = np.flatnonzero(unseen.any(axis=1))
     if len(where):
+        written = _written_states(states, nodes, name)
         listed = "; ".join(
-            f"{', '.join(str(states[i][k]) for k in np.flatnonzero(unseen[i]))} of {nodes[i]}"
+            f"{', '.join(str(written[i][k]) for k in np.flatnonzero(unseen[i]))} of {nodes[i]}"
             for i in where[:5]
         )
         more = f"; and those of {len(where) - 5} more nodes" if len(where) > 5 else ""
         own = _fewer_states(seen) if has_reference else ""
-        zero = ", or if it is state 0 all those of its node," if has_reference else ""
+        zero = ", or if it is the first all those of its node," if has_reference else ""
         warn_user(
             f"{name} shows no observation in some states: {listed}{more}. Only the prior keeps the "
             f"{parameter} of such a state{zero} finite: "
             f"{own}merge states with pymc_mrf.recode_states(x, "
             "new_states), which keeps missing cells, or give the prior some thought"
         )
+
+
+def _written_states(states: Sequence[tuple], nodes: Sequence, name: str) -> list[tuple]:
+    """Return what the table of a field, if it was made of one, writes for the states of its nodes."""
+    record = getattr(pm.modelcontext(None)[name].tag, "mrf_table", None)
+    labels = {} if record is None else dict(zip(record.names, record.labels, strict=True))
+    return [labels.get(node) or own for node, own in zip(nodes, states, strict=True)]
 
 
 def _fewer_states(seen: np.ndarray) -> str:

@@ -156,7 +156,7 @@ def check_states(
     what = f"the {graph.n_nodes} nodes of the graph, in node order"
     values = observed_values(observed, graph.n_nodes, what, family.states[0], name)
     missing = "declare missing cells with numpy.ma.masked_invalid(x)"
-    family.check_states(values, name=f"{name}: observed", missing=missing)
+    family.check_states(values, name=f"{name}: observed", missing=missing, nodes=graph.nodes)
     return np.ma.masked_array(values, mask=np.ma.getmask(observed))
 
 

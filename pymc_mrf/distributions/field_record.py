@@ -63,27 +63,6 @@ def labels_of_states(model: pm.Model, name: str) -> dict[int, Any]:
     return dict(zip(numbers, labels, strict=True))
 
 
-def record_with(model: pm.Model, name: str) -> ColumnKinds:
-    """Return the record of the fields of which a variable is a parameter, or of the only field there is.
-
-    Raises a ValueError if there are none, or their tables were different.
-    """
-    fields = [
-        rv
-        for rv in model.observed_RVs
-        if (node := field_node(rv)) is not None and hasattr(node.op, "graph")
-    ]
-    known = model.named_vars.get(name)
-    own = [rv for rv in fields if known in set(ancestors(field_node(rv).inputs))]
-    records = {record_of(model, rv.name) for rv in own or fields}
-    if len(records) != 1:
-        raise ValueError(
-            f"{name} is no parameter of one field of the model, whose table could tell how rows are read: "
-            "give rows of states, and no model"
-        )
-    return records.pop()
-
-
 def record_of_states(op: Any) -> ColumnKinds:
     """Return the record of tables that hold the states of a field, or its measurements, as they are."""
     if isinstance(op, DiscreteFieldRV):
@@ -131,6 +110,12 @@ class FieldRecord:
     def weight(self) -> Any:
         """Name of the variable that is the parameter of the edges, numbers, or None."""
         return next(iter(self.parameters.values()))
+
+    @property
+    def diagonal(self) -> Any:
+        """Variable or numbers of the diagonal of the precision of measurements; None if it has no name."""
+        value = self.parameters.get("diagonal")
+        return np.squeeze(value) if isinstance(value, list) else value
 
     @property
     def is_mixed(self) -> bool:

@@ -56,9 +56,9 @@ def network_model(
 
     the priors are
 
-    - ``weight``: `SpikeAndSlab`, zero with probability one half, otherwise Cauchy with scale 2. This is the
-      default of the R package bgms 0.2.0 (Marsman, van den Bergh & Haslbeck, 2025), whose interactions are
-      half of our weights and have scale 1.
+    - ``weight``: `SpikeAndSlab`, zero with probability one half, otherwise Cauchy with scale 2. Of half our
+      weights, as the R package bgms 0.2.0 (Marsman, van den Bergh & Haslbeck, 2025) reports, it has scale 1,
+      the default of its `bgmCompare`; that of its `bgm` is ``slab=pm.Normal.dist(0, 2)``.
     - ``bias`` (binary items) or ``threshold``: Normal(0, 3), nearly the standard deviation, 3.1, of the
       default of bgms, the logit of a Beta(1/2, 1/2).
 
@@ -68,7 +68,7 @@ def network_model(
     Normal(0, 1/2); ``bias`` of every answer is Normal(0, 3). Measurements (``kind="continuous"``) have a
     `GaussianMRF` whose `scale` are the standard deviations of the columns, which the model keeps as
     ``column_sd``, beside their means, ``column_mean``. ``weight`` has the same prior as above and
-    ``diagonal`` is Exponential(1/2), both of bgms 0.2.0, whose priors are those of half the precision, -K_uv
+    ``diagonal`` is Exponential(1/2), that of bgms 0.2.0, whose priors are those of half the precision, -K_uv
     / 2 and K_uu / 2, and which multiplies them by a power of the determinant of K unless ``delta = 0``.
     ``mean`` is Normal about the mean of the column, its standard deviation ten times that of the column:
     nearly flat as there. It is in the units of the columns, as data, draws and predictions are.
@@ -105,7 +105,7 @@ def network_model(
     communities : mapping or "learn", optional
         Community of each item, or "learn" for `EdgeCommunities`, a variable ``community``. Edges within
         communities then exist with probability ``p_within``, Beta(2, 2), those between with ``p_between``,
-        Beta(1, 9): a stochastic block prior (Geng, Bhattacharya & Pati, 2019; Sekulovski et al., 2025).
+        Beta(1, 9): a stochastic block prior (Geng, Bhattacharya & Pati, 2019; Sekulovski et al., 2026).
     n_states : int, or sequence of d of them, optional
         Number of answers of all items, or of each; by default the categories, or up to the largest code.
     kind : {"auto", "binary", "ordinal", "blume-capel", "nominal", "continuous"}, or ColumnKinds

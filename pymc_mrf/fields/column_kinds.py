@@ -309,6 +309,8 @@ class ColumnKinds:
             what = f"{name}: column {label!r}"
             return self._numbers(column, i, what, is_first)
 
+        if not is_first:
+            self._check_columns(table, name)
         answers = read_nodes(table, self.names, name, columns, numbers)
         if answers is not None:
             self.check_states(answers.values, answers.is_missing, name)
@@ -316,21 +318,10 @@ class ColumnKinds:
 
     def read_rows(self, data: Any, name: str) -> Answers:
         """Read rows from a table as `read` does, or from an array, whose columns go by position."""
-        table, d = as_table(data), len(self.names)
-        if table is not None:
-            known = set(map(str, table.names))
-            absent = [label for label in self.names if str(label) not in known]
-            if 0 < len(absent) < d:
-                is_mixed = 0 < self.kinds.count("continuous") < d  # of which rows must be complete
-                unknown = "" if is_mixed else ", with missing values where they are not known"
-                raise ValueError(
-                    f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add "
-                    f"them{unknown}"
-                )
         answers = self.read(data, name, is_first=False)
         if answers is not None:
             return answers
-        table = as_numbered_table(data, name)
+        table, d = as_numbered_table(data, name), len(self.names)
         if len(table.names) != d:
             shape = len(table.rows), len(table.names)
             raise ValueError(f"{name} has shape {shape}; give rows of the {d} nodes")
@@ -341,6 +332,25 @@ class ColumnKinds:
         answers = read_places(table, range(d), numbers)
         self.check_states(answers.values, answers.is_missing, name)
         return answers
+
+    def _check_columns(self, rows: Any, name: str) -> None:
+        """Refuse further rows that lack some of the columns, or have others."""
+        if (table := as_table(rows)) is None:
+            return
+        own, known = set(map(str, self.names)), set(map(str, table.names))
+        absent = [label for label in self.names if str(label) not in known]
+        other = [label for label in table.names if str(label) not in own]
+        if 0 < len(absent) < len(self.names):
+            is_mixed = 0 < self.kinds.count("continuous") < len(self.names)  # rows must be complete
+            unknown = "" if is_mixed else ", with missing values where they are not known"
+            raise ValueError(
+                f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add "
+                f"them{unknown}"
+            )
+        if other and not absent:
+            raise ValueError(
+                f"{name} has {_few(other)}, no columns of the table that the field was made of: drop them"
+            )
 
     def _numbers(self, column: Column, i: int, what: str, is_first: bool) -> np.ndarray:
         """Read states or measurements (n,) of column i, 0.0 where they are missing."""

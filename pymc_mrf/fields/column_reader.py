@@ -362,7 +362,11 @@ def _why_not(column: Column, kind: str) -> str:
             told = f"numbers that are not whole, such as {fraction:g}"
             return f'{told}: {MEASUREMENTS}, or give them the kind "continuous"'
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
-        return "a number or text of its own in every row: drop it"
+        what = "a text" if isinstance(present[0], str) else "a number"
+        measured = (
+            "" if what == "a text" else ', or give it the kind "continuous" if it is a measurement'
+        )
+        return f"{what} of its own in every row: drop it{measured}"
     return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
 
 

@@ -331,10 +331,10 @@ class Family:
             indices[x == state] = k
         return indices
 
-    def check_states(self, x: np.ndarray, *, name: str, missing: str) -> None:
+    def check_states(self, x: np.ndarray, *, name: str, missing: str, nodes: Sequence = ()) -> None:
         """Raise a ValueError that names the first cell of `x` (..., d) which is not a state.
 
-        `missing` is the remedy for NaN.
+        `missing` is the remedy for NaN, `nodes` are the names of the columns.
         """
         wrong = ~np.isin(x, self.states)
         if self.cards:
@@ -349,6 +349,7 @@ class Family:
             elif value != np.round(value):
                 remedy += f", or, {MEASUREMENTS}"
             whose = "this node" if self.cards else "this field"
+            whose = f"node {nodes[cell[-1]]!r}" if len(nodes) else whose
             raise ValueError(
                 f"{name}{list(cell)} is {value}, which is not a state of {whose} "
                 f"(states: {', '.join(map(str, states))}); {int(wrong.sum())} such cells; "

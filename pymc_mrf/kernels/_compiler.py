@@ -33,6 +33,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import typeof
@@ -50,6 +51,7 @@ from numba.extending import NativeValue, register_model, unbox
 from numba.np.random.generator_core import NumPyRandomGeneratorTypeModel
 
 from pymc_mrf.kernels._lowering import KernelPipeline
+from pymc_mrf.kernels._sources import sources_digest
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's names of environments of functions begin
 
@@ -155,7 +157,19 @@ class _KernelOnDisk(CompileResultCacheImpl):
 
 
 class _KernelCache(FunctionCache):
+    """Machine code on disk, as long as no file that it comes from has changed: numba looks at one of them."""
+
     _impl_class = _KernelOnDisk
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load what was compiled for types of arguments.
+
+        An index is read only if its version is right: it names the types of arguments, some of which another
+        version of the package may not have.
+        """
+        digest = sources_digest(self._py_func.__module__)
+        self._cache_file._version = f"{numba.__version__} {digest}"
+        return super().load_overload(sig, target_context)
 
 
 class _PartOnDisk(_KernelOnDisk):
@@ -170,7 +184,7 @@ class _PartOnDisk(_KernelOnDisk):
         return len(found) == len(set(found)) and super().check_cachable(result)
 
 
-class _PartCache(FunctionCache):
+class _PartCache(_KernelCache):
     _impl_class = _PartOnDisk
 
 

@@ -6,7 +6,9 @@ memory, which is most of its work before any code is better. Here what is known 
 first place: variables that are assigned once, before all their uses, are values, and so are attributes of
 what was stored before in the same block.
 
-All of this rests on private parts of numba, as `_compiler` does, which uses it.
+Edges of a small binary field under the exact likelihood take 22 CPU seconds to their first draw with it and
+27 without, on a busy machine (`tests/benchmarks/first_run.py`). All of this rests on private parts of numba,
+as `_compiler` does, which uses it.
 """
 
 from collections.abc import Iterator

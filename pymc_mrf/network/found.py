@@ -162,21 +162,35 @@ class FoundNetwork:
     @cached_property
     def prior_inclusion(self) -> np.ndarray | None:
         """Prior probability of each edge (r,), from the model or as it was saved; None if it is not known."""
-        if self._knows_prior:
+        if self._has_slab or (self.model is not None and self._is_of_group):
             try:
-                found = model_inclusion(self.model, sampled_vector(self.idata, self.weight, "posterior"))
+                found = self._model_inclusion()
             except ValueError as error:
                 warn_user(f"the network has no Bayes factors: {error} to pymc_mrf.summarize_edges")
                 return None
-            assert found is not None  # of a model that is given
-            if self.tables is not None:
-                found = found[np.cumsum(self.tables.block_sizes(self.graph)) - 1]
             self._priors[self.weight] = found
             keep_records(self.idata, self._records, self._priors)
         return self._priors.get(self.weight)
 
+    def _model_inclusion(self) -> np.ndarray:
+        if self._is_of_group:
+            return difference_inclusion(self.model, [self.weight]).mean(axis=0)
+        found = model_inclusion(self.model, sampled_vector(self.idata, self.weight, "posterior"))
+        assert found is not None  # of a model that is given
+        if self.tables is not None:
+            return found[np.cumsum(self.tables.block_sizes(self.graph)) - 1]
+        return found
+
     @property
-    def _knows_prior(self) -> bool:
+    def _is_of_group(self) -> bool:
+        """Whether the weights are those that `group_weights` gave one group."""
+        return self.field is not None and self.field in {
+            record.name for record in self._of_group.values()
+        }
+
+    @property
+    def _has_slab(self) -> bool:
+        """Whether the model has the weights as a `SpikeAndSlab` of their own."""
         return self.model is not None and is_spike_and_slab(self.model[self.weight])
 
     def needed_prior(self, call: str) -> np.ndarray:
@@ -203,7 +217,7 @@ class FoundNetwork:
     @property
     def prior_of_edges(self) -> "pm.Model | None":
         """Give the model, if it has a prior of the edges."""
-        return self.model if self._knows_prior else None
+        return self.model if self._has_slab else None
 
     @cached_property
     def _read_model(self) -> "pm.Model":

@@ -25,6 +25,7 @@ from pymc_mrf.analysis.findings import Diagnosis
 from pymc_mrf.analysis.forecast import forecast
 from pymc_mrf.analysis.group_differences import compare_networks, summarize_differences
 from pymc_mrf.analysis.groups import n_groups, point_grouping
+from pymc_mrf.analysis.partial_correlations import partial_correlations
 from pymc_mrf.analysis.prediction import SHARES, predict_nodes
 from pymc_mrf.analysis.predictive_checks import predictive_check
 from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
@@ -168,6 +169,21 @@ class Network(FoundNetwork):
         """Table of how much each node matters, by measure and node, as of `summarize_nodes`."""
         return summarize_nodes(self.by_edge, self.weight, **self.node_options())
 
+    def partial_correlations(self) -> xr.DataArray:
+        """Return the draws of partial correlations between measurements, as `partial_correlations`."""
+        field = self.one_field("partial_correlations")
+        if not self.kinds.is_measured.any():
+            raise ValueError(
+                f"partial_correlations are of measurements, which {field} has none of: use edges"
+            )
+        if self.record.diagonal is None:
+            raise ValueError(
+                f"the diagonal of {field} has no name in the model: make it a pm.Deterministic"
+            )
+        return partial_correlations(
+            self.idata, self.weight, self.record.diagonal, self.graph, kinds=self.tables
+        )
+
     def table(self, u: Any, v: Any) -> xr.DataArray:
         r"""Return the draws of the table of parameters between two nodes, :math:`T_{uv}(a, b)`.
 
@@ -236,7 +252,14 @@ class Network(FoundNetwork):
 
     def compare(self, between: Sequence | None = None, **options: Any) -> "pd.DataFrame":
         """Tell whether the networks of groups are equal, two at a time, as `compare_networks`."""
+        if between is None and not options:
+            return self._comparison
         return compare_networks(**self.several_groups("compare"), between=between, **options)
+
+    @cached_property
+    def _comparison(self) -> "pd.DataFrame":
+        """Give that of all groups, whose warnings are told once."""
+        return compare_networks(**self.several_groups("compare"))
 
     def predict(self, data: Any = None, *, covariates: Any = None, max_draws: int = 500) -> xr.Dataset:
         """Predict every cell of rows from the others of its row, as `predict_nodes`."""

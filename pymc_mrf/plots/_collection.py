@@ -114,6 +114,13 @@ class Plot:
                 key = "label" if name == "title" else name
                 getattr(target, f"set_{name}")(**self.style(name, **{key: text, "fontsize": 10}))
 
+    def legend(self, name: str, figure: Any, handles: list, /, **defaults: Any) -> None:
+        """Draw a legend of a matplotlib figure, which becomes as wide as that if its size was not given."""
+        drawn = figure.legend(handles=handles, **self.style(name, **defaults))
+        width = drawn.get_window_extent().width / figure.dpi
+        if "figsize" not in self.pc_kwargs.get("figure_kwargs", {}):
+            figure.set_figwidth(max(width, figure.get_figwidth()))
+
     def colorbar(self, artist: Any, name: str = "colorbar", /, **defaults: Any) -> Any:
         """Draw the colour bar of an artist of matplotlib beside its axes, and return it if there is one."""
         if not self.shows(name):

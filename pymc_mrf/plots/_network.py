@@ -271,7 +271,7 @@ def _draw_names(canvas: Canvas) -> None:
         "handlelength": 0.0,
         "handletextpad": 0.0,
     }
-    canvas.targets[0].figure.legend(handles=handles, **canvas.plot.style("names", **style))
+    canvas.plot.legend("names", canvas.targets[0].figure, handles, **style)
 
 
 def _draw_category_legend(canvas: Canvas) -> None:
@@ -297,7 +297,7 @@ def _draw_category_legend(canvas: Canvas) -> None:
         "frameon": False,
         "fontsize": LEGEND_FONT_SIZE,
     }
-    figure.legend(handles=handles, **canvas.plot.style("legend", **style))
+    canvas.plot.legend("legend", figure, handles, **style)
 
 
 def _tint(color: Any) -> tuple[float, float, float]:

@@ -166,7 +166,7 @@ def plot_edges(
         signs = {bool(sign) for name in names for sign in signed[name][shown[name]]}
         columns = _legend_columns(label, largest, graph, signs) if largest > 0.0 else []
         title = _said(label, largest, min_inclusion, floor, n_weaker)
-        _draw_edge_legend(canvas.targets[0].figure, columns, plot.style("edge_legend", title=title))
+        _draw_edge_legend(plot, canvas.targets[0].figure, columns, title)
     if len(names) > 1:
         for name, target in zip(names, canvas.targets, strict=True):
             plot.write(target, title=literal(name))
@@ -344,7 +344,7 @@ def _legend_columns(
     return columns
 
 
-def _draw_edge_legend(figure: Any, columns: list[list], kwargs: dict) -> None:
+def _draw_edge_legend(plot: Plot, figure: Any, columns: list[list], title: str | None) -> None:
     """Draw a legend of columns, of which short ones end in empty lines."""
     from matplotlib.lines import Line2D
 
@@ -359,4 +359,4 @@ def _draw_edge_legend(figure: Any, columns: list[list], kwargs: dict) -> None:
         "fontsize": LEGEND_FONT_SIZE,
         "title_fontsize": LEGEND_FONT_SIZE,
     }
-    figure.legend(handles=handles, **{**style, **kwargs})
+    plot.legend("edge_legend", figure, handles, title=title, **style)

@@ -8,7 +8,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.analysis.edges import edge_evidence
+from pymc_mrf.analysis.edges import edge_evidence, edge_inclusion
 from tests.analysis.posteriors import as_posterior
 from tests.statistics import Z
 
@@ -42,6 +42,22 @@ def test_classes_of_edges():
     for bounds in [(2, 10), (0.1, 0.5), (0.1,)]:
         with pytest.raises(ValueError, match="bounds"):
             classes(idata, bounds=bounds)
+
+
+@pytest.mark.parametrize("p", [0.002, 0.998])
+def test_a_bound_says_nothing_for_the_other_side(p):
+    """Under extreme prior odds: of 120 draws without an edge its factor is 13 at most, which is no "for"."""
+    w = np.zeros((2, 60, 3))
+    w[..., 0] = 1.0
+    w[..., 2] = np.arange(60) % 2
+    table = pmrf.summarize_edges(
+        as_posterior(w), "theta", graph=pmrf.graphs.chain(4), prior_inclusion=p, sort="graph"
+    )
+    said = [("beyond 10^4", "for"), ("not known", "undecided")]
+    said = said if p < 0.5 else [("not known", "undecided"), ("below 10^-4", "against")]
+    assert list(zip(table["bayes_factor_text"], table["evidence"], strict=True))[:2] == said
+    least, most = edge_inclusion(as_posterior(w), "theta", prior_inclusion=p).bayes_factor_bound[:2]
+    assert (most > 10.0) if p < 0.5 else (least < 0.1)
 
 
 def test_structures_are_counted_as_wholes(rng):

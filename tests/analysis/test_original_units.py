@@ -49,6 +49,7 @@ def test_given_scales(sampled):
     for name in ("weight", "diagonal", "mean"):
         np.testing.assert_allclose(given[name], kept[name])
     model = pmrf.network_model(TABLE, kind="continuous")
+    xr.testing.assert_identical(kept, pmrf.analysis.original_units(sampled, model=model))
     of_field = pmrf.analysis.original_units(by_hand, graph=GRAPH, model=model, diagonal=None, means=None)
     assert list(of_field) == ["weight"]
     np.testing.assert_allclose(of_field["weight"], kept["weight"])

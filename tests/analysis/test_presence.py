@@ -7,7 +7,7 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.edges import edge_evidence
-from pymc_mrf.steps.edges.presence_record import period_of
+from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
 N = 1000
@@ -74,6 +74,43 @@ def test_what_few_draws_carry_is_said_in_words(rng):
     assert words.iloc[0] == "not known"
 
 
+def test_draws_vouch_for_no_more_than_they_show(rng):
+    """Three chains without an edge and one with it, none of which switched, under prior odds of 1 to 99."""
+    told = np.where(np.arange(4) == 3, 8.0, -8.0)[:, None, None] + 0.5 * rng.standard_normal((4, N, 3))
+    tree = results(told, told > 0.0)
+    with pytest.warns(UserWarning, match="never switched"):
+        found = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.01)
+    assert found.log10_bayes_factor_mcse.isnull().all() and (found.inclusion < 0.3).all()
+    assert (found.inclusion_bound >= 0.25).all()
+    with pytest.warns(UserWarning, match="never switched"):
+        table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.01)
+    assert set(table["bayes_factor_text"]) == {"not known"} and set(table["evidence"]) == {"undecided"}
+
+
+def test_draws_left_out_in_step_with_what_was_told_are_warned_of(rng):
+    """Of 40 edges each is told of in one draw of three: every second draw will do, every third will not."""
+    r, n, stats = 40, 120, []
+    assert period_of(r) == 3
+    for _ in range(2):
+        record, told = PresenceRecord(r), []
+        for _ in range(n):
+            record.view(rng)
+            record.sums[:] = np.logaddexp(record.sums, np.log(0.5))
+            told.append(record.tell(1))
+        stats.append(told)
+    dims, coords = ("chain", "draw"), {"chain": [0, 1], "draw": range(n)}
+    posterior = xr.Dataset({"w": ((*dims, "edge"), 1.0 * (rng.random((2, n, r)) < 0.5))}, coords)
+    statistic = {"edge_gibbs_presence_w": ((*dims, "k"), np.array(stats))}
+    tree = xr.DataTree.from_dict({"posterior": posterior, "sample_stats": xr.Dataset(statistic, coords)})
+    for step in (1, 2):
+        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, step)), "w")
+        np.testing.assert_allclose(found.inclusion, 0.5, atol=1e-6)
+    with pytest.warns(UserWarning, match="every k-th, k and 3 having no common factor"):
+        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, 3)), "w")
+    assert not np.allclose(found.inclusion, 0.5, atol=1e-3)
+    pmrf.analysis.edge_inclusion(tree.isel(draw=slice(2)), "w")  # too few in any case
+
+
 def test_draws_at_odds_with_what_was_told_are_warned_of(rng):
     """A chain that never switched an edge whose probability given all else is 2/3."""
     told = 0.7 + 0.1 * rng.standard_normal((2, N, 3))
@@ -103,6 +140,7 @@ def test_draws_that_are_left_out_leave_out_what_was_told(rng):
     assert half.log10_bayes_factor_mcse[0] > 0.0 and alone.log10_bayes_factor_mcse[0] > 0.0
     # other draws than those that it belongs to tell nothing
     tree["posterior"] = tree["posterior"].to_dataset().isel(draw=slice(500))
-    counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
+    with pytest.warns(UserWarning, match="w: what its step told of edges, .* is of other draws"):
+        counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     np.testing.assert_array_equal(counted.inclusion, (tree.posterior.w.values != 0.0).mean((0, 1)))
     assert told.shape == (2, N, 8)

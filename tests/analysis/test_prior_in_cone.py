@@ -130,11 +130,13 @@ def test_measurements_of_a_mixed_table():
     np.testing.assert_allclose(found[~is_measured], 0.4)
 
 
-def mixed_groups(p=0.5):
+def mixed_groups(p=0.5, n_answers=2):
     """Three groups of a mixed table of two measurements and an answer."""
     rng, labels = np.random.default_rng(6), list("ABC")
-    table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(d=np.arange(12) % 2)
-    kinds = pmrf.column_kinds(table, {"d": "ordinal"})
+    table = pd.DataFrame(rng.normal(size=(12, 2)), columns=list("ab")).assign(
+        d=np.arange(12) % n_answers
+    )
+    kinds = pmrf.column_kinds(table, {"d": "nominal"})
     graph = pmrf.graphs.complete(kinds.names)
     with pm.Model(coords=kinds.coords(graph)) as model:
         options = {"blocks": kinds.block_sizes(graph), "dims": "entry"}
@@ -156,9 +158,13 @@ def draws_of_groups(model, n, p=0.5, scale=1.0):
     return weight[kept], differences[:, kept], np.flatnonzero(contrasts[0] != contrasts[2])
 
 
-def test_groups_of_a_mixed_table():
-    """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut."""
-    model, graph = mixed_groups()
+@pytest.mark.parametrize("n_answers", [2, 3], ids=["entries", "blocks"])
+def test_groups_of_a_mixed_table(n_answers):
+    """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut.
+
+    An edge of an answer of three states has two entries, which are absent together.
+    """
+    model, graph = mixed_groups(n_answers=n_answers)
     weight, differences, apart = draws_of_groups(model, 400_000)
     differ = (differences[apart] != 0.0).any(axis=0).mean()
     names = ["weight_A", "weight_C"]
@@ -169,7 +175,7 @@ def test_groups_of_a_mixed_table():
     np.testing.assert_allclose(found[~is_measured], 0.5)
     equal = np.exp(log_prior_equal(model, names))
     np.testing.assert_allclose(equal, 0.25 * (1.0 - differ), atol=0.01)
-    prior = cone_prior(model, model["weight"]).inclusion
+    prior = cone_prior(model, model["weight"]).inclusion[model["weight"].owner.op.heads]
     np.testing.assert_allclose(prior[is_measured], (weight != 0.0).mean(), atol=0.02)
     np.testing.assert_allclose(prior[~is_measured], 0.4)
 

@@ -1,6 +1,7 @@
 """Further rows are read, and numbers given back, in the codes, categories and units of a model's table."""
 
 import warnings
+from functools import partial
 
 import arviz as az
 import numpy as np
@@ -86,6 +87,7 @@ def test_rows_of_other_codes_are_refused_by_name():
             frame(STATES + 1)[["a", "b"]],
             "data lacks 'c', columns of the table that the field was made of: add them, with missing values",
         ),
+        (frame(STATES + 1).assign(team="A"), "data has 'team', no columns of the table .*: drop them"),
         (TABLES["ordered"](), "column 'a' has the answer 'never'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -123,24 +125,44 @@ def test_held_out_likelihoods_read_rows_by_the_table():
     model, few = pmrf.network_model(frame(STATES + 1)), (STATES < 4).all(axis=1)
     idata, graph = draws_of(model), pmrf.graphs.complete(list("abc"))
     options = {"family": "ordinal", "n_states": 5, "var_name": "weight", "node": "threshold"}
-    options["scores"] = np.arange(5) - 2.0
+    options |= {"scores": np.arange(5) - 2.0, "graph": graph}
     new = frame(STATES + 1)[few]
     for score in (
-        lambda x, **more: pmrf.analysis.log_pseudo_likelihood(x, graph, idata, **options, **more),
-        lambda x, **more: pmrf.analysis.conditional_log_likelihood(
-            x, graph, idata, group_of_nodes=["b"], **options, **more
-        ),
+        partial(pmrf.analysis.log_pseudo_likelihood, parameters=idata),
+        partial(pmrf.analysis.conditional_log_likelihood, parameters=idata, group_of_nodes=["b"]),
     ):
-        np.testing.assert_array_equal(score(new, model=model), score(STATES[few]))
+        np.testing.assert_array_equal(score(new, model=model), score(STATES[few], **options))
         with pytest.raises(ValueError, match="has the answer 0"):
             score(STATES[few], model=model)
-    with pytest.raises(ValueError, match="row 0 of 'a' is missing, but complete rows are needed"):
-        score(new.mask(new == new), model=model)
-    with pytest.raises(
-        ValueError, match=r"has \(5, 5, 5\) states, but family and n_states say \(6, 6, 6\)"
-    ):
-        options |= {"n_states": 6, "scores": None}
-        score(new, model=model)
+        with pytest.raises(ValueError, match="row 0 of 'a' is missing, but complete rows are needed"):
+            score(new.mask(new == new), model=model)
+        with pytest.raises(
+            ValueError, match="graph, scores: model= knows them of its field, leave them out"
+        ):
+            score(new, model=model, graph=graph, scores=options["scores"])
+        with pytest.raises(TypeError, match="needs graph=, or model=, which knows it"):
+            score(STATES[few])
+        with pytest.raises(ValueError, match=r"needs var_name=.*the model, which has 'weight' of x"):
+            score(new, model=model, var_name="w")
+
+
+@pytest.mark.filterwarnings("ignore:table. codes that start at 1 are counted from 0")
+def test_held_out_likelihoods_of_models_of_other_kinds():
+    score = pmrf.analysis.log_pseudo_likelihood
+    linear = pmrf.network_model(frame(STATES + 1), kind="blume-capel")
+    with pytest.raises(ValueError, match="needs node=: the threshold of x has no name in the model"):
+        score(frame(STATES + 1), parameters=[0.1] * 3, model=linear)
+    measured = pmrf.network_model(MIXED_STATES[["income", "time"]], kind="continuous")
+    with pytest.raises(ValueError, match=r"declare a pymc_mrf\.GaussianMRF"):
+        score(MIXED_STATES[["income", "time"]], parameters=[0.1], model=measured)
+    graph = pmrf.graphs.complete(list("abc"))
+    with pm.Model() as spins:
+        pmrf.Ising("x", pm.Normal("w", shape=3), 0.3, graph=graph, observed=STATES % 2 * 2 - 1)
+    idata, z = az.from_dict({"posterior": {"w": RNG.normal(size=(2, 3, 3))}}), STATES % 2 * 2 - 1
+    np.testing.assert_array_equal(
+        score(z, parameters=idata, model=spins),
+        score(z, graph, idata, family="ising", var_name="w", node=0.3),
+    )
 
 
 MIXED_STATES = pd.DataFrame(

@@ -202,7 +202,7 @@ def test_what_is_no_item_is_named_once_and_codes_from_1_are_counted_from_0():
         with pytest.raises(ValueError, match=rf"column '{name}' is no item.*{why}"):
             pmrf.network_model(table, columns=["sleep", "mood", name])
     many = pd.DataFrame(np.tile(X, (5, 1)), columns=list("abc")).assign(id=range(30))
-    with pytest.warns(UserWarning, match=r"'id' \(a number or text of its own in every row: drop it\)"):
+    with pytest.warns(UserWarning, match=r"'id' \(a number of its own in every row: drop it, or"):
         assert pmrf.network_model(many).coords["node"] == ("a", "b", "c")
 
 
@@ -219,6 +219,22 @@ def test_items_with_fewer_answers_have_scores_of_their_own():
         assert pmrf.network_model(table, n_states=4).coords["state"] == (1, 2, 3)
     with pytest.raises(ValueError, match=r"n_states of 'sleep' is 2"):
         pmrf.network_model(table, n_states=2)
+
+
+@pytest.mark.filterwarnings("ignore:table. codes that start at 1:UserWarning")
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_answers_that_nobody_gave_are_called_as_in_the_table(is_mixed):
+    said = {item: "ordinal" for item in "abc"}
+    coded = pd.DataFrame(np.random.default_rng(1).integers(1, 4, size=(30, 3)), columns=list(said))
+    coded["b"] = coded["b"].replace(2, 4)
+    words = pd.Categorical(["no", "yes"] * 15, ["no", "perhaps", "yes"], ordered=True)
+    for table, unseen in (
+        (coded, "2 of b"),
+        (coded[["a"]].assign(b=words, c=coded["b"] > 1), "perhaps of b"),
+    ):
+        kind = pmrf.column_kinds(table, said) if is_mixed else "auto"
+        with pytest.warns(UserWarning, match=f"in some states: .*{unseen}"):
+            pmrf.network_model(table, kind=kind)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "xarray"])

@@ -279,10 +279,10 @@ def two_fields(shift):
     [
         (
             lambda: observed_ordinal([[0, 1, 2, 0], [1, 2, 2, 2]]), ValueError,
-            r"x: observed\[1, 1\] is 2, which is not a state of this node \(states: 0, 1\); 2 such cells",
+            r"x: observed\[1, 1\] is 2, which is not a state of node 'b' \(states: 0, 1\); 2 such cells",
         ),
         (lambda: observed_ordinal([[3, 1, 2, 0]]), ValueError, r"observed\[0, 0\] is 3.*\(states: 0, 1, 2\)"),
-        (lambda: observed_ordinal([[0, 1, 3, 0]], n_states=K), ValueError, "not a state of this field"),
+        (lambda: observed_ordinal([[0, 1, 3, 0]], n_states=K), ValueError, "not a state of node 'c'"),
         (lambda: observed_ordinal(n_states=[3, 2]), ValueError, "n_states has 2 entries .* 4 nodes"),
         (lambda: ordinal(0.1, n_states=[3, 2, 3, 2, 3]), ValueError, "n_states has 5 entries .* 4 nodes"),
         (lambda: ordinal(0.1, n_states=1), ValueError, "n_states must be between 2 and 127, not 1"),
@@ -371,7 +371,7 @@ def test_states_without_an_observation_are_named_once():
     [said] = warnings_about(SHOWN, n_states=K)
     assert said.startswith(
         "x shows no observation in some states: 2 of b; 0, 2 of c; 1, 2 of d. Only the prior keeps the "
-        "threshold of such a state, or if it is state 0 all those of its node, finite: if the last ones"
+        "threshold of such a state, or if it is the first all those of its node, finite: if the last ones"
     )
     assert " of b" not in warnings_about(SHOWN, n_states=OWN)[0]  # has no state 2
     masked = np.ma.masked_array(every, mask=(every == 1) & (np.arange(D) == 3))

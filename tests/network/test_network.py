@@ -1,5 +1,7 @@
 """Each number of a `Network` is that of the function that its method names."""
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -137,7 +139,16 @@ def test_groups(groups):
     same(groups.differences(between=pair), expected)
     one = groups.group("y z")
     assert (one.field, one.weight) == ("x_y_z", "weight_y_z")
-    same(one.edges, pmrf.summarize_edges(groups.idata, "weight_y_z", graph=groups.graph))
+    # an edge is absent if what groups have in common has none, and none of three differences, of which any
+    # two groups share two
+    p = 1.0 - 0.5 * 0.5**1.5
+    np.testing.assert_allclose(one.prior_inclusion, p)
+    expected = pmrf.summarize_edges(groups.idata, "weight_y_z", graph=groups.graph, prior_inclusion=p)
+    same(one.edges, expected)
+    assert one.evidence().index.tolist() == one.labels
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what was warned of before is not said again
+        groups.summary()
     with pytest.raises(ValueError, match=r"predict is of the rows of one group: .*group\('x<1'\)"):
         groups.predict()
     with pytest.raises(ValueError, match=r"compare is of several groups, .* x_y_z alone"):
@@ -164,6 +175,21 @@ def test_tables_of_parameters(mixed):
     )
     observed = edge_correlation(mixed.idata, "x", graph=mixed.graph, kinds=kinds, group="observed_data")
     np.testing.assert_array_equal(mixed.check(n_draws=4)["observed"], observed)
+
+
+def test_partial_correlations(mixed, items):
+    """Of a network, of its model, and of parameters that are named: all the same."""
+    options = {"kinds": mixed.kinds}
+    found = mixed.partial_correlations()
+    by_name = pmrf.partial_correlations(mixed.idata, "weight", "diagonal", mixed.graph, **options)
+    xr.testing.assert_identical(found, by_name)
+    xr.testing.assert_identical(found, pmrf.partial_correlations(mixed.idata, model=mixed.model))
+    with pytest.raises(ValueError, match="of measurements, which x has none of"):
+        items.partial_correlations()
+    with pytest.raises(ValueError, match="not the weights of one field of measurements"):
+        pmrf.partial_correlations(items.idata, model=items.model)
+    with pytest.raises(TypeError, match="needs diagonal=, or model="):
+        pmrf.partial_correlations(mixed.idata, "weight", graph=mixed.graph, **options)
 
 
 def test_arrows(arrows):

@@ -1,5 +1,8 @@
 """The page of a network: parsed, escaped, and without anything from elsewhere."""
 
+import json
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
 import pytest
@@ -7,6 +10,30 @@ import pytest
 import pymc_mrf as pmrf
 from tests.network import models
 
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# clicks on the head of the second column, twice, and says what it found
+VISITOR = """<script>
+const told = {errors: window.errors}, head = document.querySelectorAll("thead th")[1];
+const column = () => [...head.closest("table").tBodies[0].rows].map(row => row.cells[1].textContent);
+told.name = head.textContent;
+for (const order of ["down", "up"]) {
+  head.click();
+  told[order] = column();
+  told[order + " is said"] = head.getAttribute("aria-sort");
+}
+const svg = document.querySelector("svg"), box = svg.getBoundingClientRect();
+told.size = [box.width, box.height];
+const title = mark => mark?.querySelector(":scope > title")?.textContent ?? "";
+const line = [...svg.querySelectorAll("g")].find(mark => title(mark).includes("mean "));
+line.scrollIntoView({block: "center"});
+const at = line.getBoundingClientRect();
+const met = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2);
+told.mouse = title(met.closest("g:has(> title)"));
+told.line = title(line);
+document.body.insertAdjacentHTML("beforeend", "<pre></pre>");
+document.querySelector("body > pre:last-child").textContent = JSON.stringify(told);
+</script></body>"""
+WATCH = "<head><script>window.errors = []; onerror = message => errors.push(message)</script>"
 VOID = {"meta", "link", "br", "img", "input"}
 
 
@@ -81,6 +108,22 @@ def test_marks_tell_their_numbers(text, items):
     for name, levels in zip(models.ODD, items.kinds.labels, strict=True):
         [told] = {title for title in titles if title.splitlines()[0] == name}  # of the label and its box
         assert f"strength {strength[name]:.3g}" in told and ", ".join(map(str, levels)) in told
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on the PATH")
+def test_a_browser_sorts_tables_and_tells_numbers(text, items, tmp_path):
+    path, seen = tmp_path / "network.html", text.replace("<head>", WATCH).replace("</body>", VISITOR)
+    path.write_text(seen, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [BROWSER, *options, "--virtual-time-budget=2000", "--dump-dom", path.as_uri()]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    told = json.loads(Page(ran.stdout).texts["pre"][-1])
+    assert told["errors"] == [] and told["name"] == "mean" and min(told["size"]) > 100
+    means = sorted(items.edges["mean"])
+    for order, expected in (("up", means), ("down", means[::-1])):
+        assert told[order] == [f"{mean:.4g}" for mean in expected]
+    assert (told["up is said"], told["down is said"]) == ("ascending", "descending")
+    assert told["mouse"] == told["line"]
 
 
 def test_a_notebook_shows_table_picture_and_warnings(items):

@@ -94,6 +94,19 @@ def test_dots_have_no_rings():
         pmrf.plot_edges(tree_of(graph), "theta", graph=graph, predictability=np.ones(160))
 
 
+def test_a_picture_is_as_wide_as_its_legends():
+    tree = as_posterior(np.zeros((2, 10, GRAPH.n_edges)), edges=GRAPH.edge_labels)
+    options = {"graph": GRAPH, "predictability": SHARES}
+    figure = pmrf.plot_edges(tree, "theta", **options).viz["figure"].item()
+    figure.draw_without_rendering()
+    assert len(figure.legends) == 2
+    for legend in figure.legends:
+        box = legend.get_window_extent()
+        assert -1e-6 < box.x0 and box.x1 < figure.bbox.width + 1e-6
+    narrow = pmrf.plot_edges(tree, "theta", figure_kwargs={"figsize": (1.0, 2.0)}, **options)
+    assert narrow.viz["figure"].item().get_figwidth() == 1.0
+
+
 @pytest.mark.parametrize("n_joined", [0, 2, 5])
 def test_nodes_without_edges_take_the_room_of_their_labels(n_joined):
     boxes, size = np.tile([0.6, 0.2], (45, 1)), np.array([5.0, 4.0])

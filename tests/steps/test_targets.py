@@ -10,6 +10,8 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
+from pymc_mrf.kernels.groups import edge_terms
+from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.kernels.views import (
     exact_edges,
     listed_rows,
@@ -20,7 +22,7 @@ from pymc_mrf.kernels.views import (
 )
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.insides import engine_in, engines_of, whole_of
+from tests.insides import engine_in, engines_of, terms_of, whole_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 N, D = 40, 4
@@ -143,6 +145,18 @@ def grouped_ising(theta, likelihood):
     pmrf.Ising("x", theta, b, graph=GRAPH, observed=2 * X - 1, likelihood=likelihood)
 
 
+def grouped_fields(theta, likelihood):
+    """The second has entries in an order of its own, the first has none of the last."""
+    pmrf.Ising("x", theta[:3], 0.3, graph=GRAPH, observed=2 * X - 1, likelihood=likelihood)
+    y = {"observed": 2 * X[:25, 1:] - 1, "likelihood": likelihood}
+    pmrf.Ising("y", theta[[3, 0, 2]], -0.2, graph=nx.cycle_graph(3), **y)
+
+
+def grouped_gaps(theta, likelihood):
+    b = np.array([0.2, -0.3, 0.0, 0.4])
+    pmrf.BoltzmannMachine("x", theta, b, graph=GRAPH, observed=GONE, likelihood=likelihood)
+
+
 def grouped_items(theta, likelihood):
     pmrf.OrdinalMRF("x", theta, np.array([[0.3, -0.4]] * D), n_states=3, graph=GRAPH, observed=ITEMS,
                     likelihood=likelihood)  # fmt: skip
@@ -196,6 +210,8 @@ EDGES = {
 }  # fmt: skip
 GROUPS = {
     "grouped_ising": grouped(grouped_ising, 3),
+    "grouped_fields": grouped(grouped_fields, 4),
+    "grouped_gaps": grouped(grouped_gaps, 3),
     "grouped_items": grouped(grouped_items, 3),
     "grouped_diary": grouped(grouped_diary("boltzmann", X[:, :3]), 5),
     "grouped_ising_diary": grouped(grouped_diary("ising", 2 * X[:, :3] - 1), 5),
@@ -228,14 +244,24 @@ VIEWS = {  # what answers the moves of edges
     ("mixed", "pseudo"): mixed_pseudo.MixedPseudo,
 }
 LIKELIHOODS = {"exact": "exact", "1/2": "pseudo", "1": pmrf.Pseudo(weight=1)}
+OF_GROUPS = LIKELIHOODS | {"simulated": pmrf.MonteCarlo(tolerance=0.3)}
 QUICK = (
     "ising-1/2", "ising-1", "missing_cells-1/2", "ordinal-1/2", "diary-1/2", "grouped_ising-1/2",
+    "grouped_fields-1/2",
 )  # fmt: skip
-CASES = [
+GROUP_CASES = [
     pytest.param(name, likelihood, id=f"{name}-{id}")
-    for name in [*EDGES, *GROUPS]
-    for id, likelihood in LIKELIHOODS.items()
-    if name in EDGES or id != "exact"  # steps of groups serve one likelihood
+    for name in GROUPS
+    for id, likelihood in OF_GROUPS.items()
+    if id != "simulated" or "diary" not in name  # of which rows are listed, or seen one by one
+]
+CASES = [
+    *(
+        pytest.param(name, likelihood, id=f"{name}-{id}")
+        for name in EDGES
+        for id, likelihood in LIKELIHOODS.items()
+    ),
+    *GROUP_CASES,
 ]
 
 
@@ -257,5 +283,39 @@ def test_steps_have_the_density_of_the_model(name, likelihood, rng):
         points[1]["w"][: 4 if name == "nominal" else 1] = 0.0
     said = [(target(step, point), float(log_density(point))) for point in points]
     mine, right = np.diff(said, axis=0).T
-    np.testing.assert_allclose(mine, right, rtol=1e-8, atol=1e-8)
+    rounding = (
+        1e-3 if isinstance(likelihood, pmrf.MonteCarlo) else 1e-8
+    )  # points are weighed in single precision
+    np.testing.assert_allclose(mine, right, rtol=rounding, atol=rounding)
     assert np.abs(right).min() > 0.1
+
+
+@pytest.mark.parametrize(("name", "likelihood"), GROUP_CASES)
+@pytest.mark.ordinary("grouped_ising-1/2", "grouped_fields-1/2", "grouped_fields-exact")
+def test_labels_are_drawn_by_the_density_of_the_values(name, likelihood, rng):
+    """One entry at a time, all others fixed, before and after another one has moved."""
+    with pm.Model() as model:
+        GROUPS[name](likelihood)
+        step = pmrf.steps.GroupGibbs([model["w"]])
+    point, terms = random_point(model, rng), terms_of(step)
+    step._read_point(point)
+    step._read_data(point)
+    eta, spans = np.array(step._link.natural(point["w"])), []
+    engines = engines_of(step)
+    views = [engine.view(eta) for engine in engines]
+    places = np.array([-0.8, 0.1, 0.5])
+    rounding = 1e-3 if isinstance(likelihood, pmrf.MonteCarlo) else 1e-8
+    for e, moved in ((0, 0.4), (2, -0.3), (1, 0.2), (0, -0.1)):
+        edge_terms.clear(terms)
+        for view in views:
+            describe_edgewise(view, e, eta[e], terms)
+        found = [edge_terms.log_likelihood(terms, x) for x in places]
+        at = np.where(np.arange(len(eta)) == e, places[:, None], eta)
+        right = np.diff([sum(engine.log_likelihood(there)[0] for engine in engines) for there in at])
+        for view, engine in zip(views, engines, strict=True):
+            engine.view(eta)  # the same arrays
+            assert not follow_edgewise(view, e, eta[e], moved)
+        np.testing.assert_allclose(np.diff(found), right, rtol=rounding, atol=rounding)
+        spans.append(np.abs(right).max())
+        eta[e] = moved
+    assert min(spans) > 0.05

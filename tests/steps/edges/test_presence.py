@@ -10,11 +10,13 @@ import xarray as xr
 from scipy import special, stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.fields.families import ordinal
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches
 from tests.marks import slow
-from tests.posteriors import fixed_p
+from tests.posteriors import HALVES, Question, fixed_p
 from tests.reference.spike_and_slab import structure_posterior
+from tests.small_fields import kinetic, pairwise, tables
 from tests.statistics import Z
 from tests.steps.edges import (
     arrow_models,
@@ -117,6 +119,41 @@ def difference(likelihood):
     return model
 
 
+def three_groups():
+    """Three divisions of the groups, with a probability that is drawn as well."""
+    with pm.Model() as model:
+        p = pm.Beta("p", 2, 2)
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        of_group = pmrf.group_weights(w, ("a", "b", "c"), p, pm.Normal.dist(0, 0.7))
+        for k, (group, weight) in enumerate(of_group.items()):
+            x = boltzmann_data(60 + 10 * k, seed=k)[:, :3]
+            pmrf.BoltzmannMachine(f"x_{group}", weight, np.zeros(3), graph=TRIANGLE, observed=x)
+    return model
+
+
+def question(fields, likelihood="exact", **options):
+    """Model of some of the fields of the table of posteriors."""
+    return Question(fields, likelihood, **options).model()
+
+
+def items(likelihood):
+    own = state_models.GRAPH, state_models.WEIGHT, 60, 5
+    return question((pairwise(ordinal(3), *own),), likelihood)
+
+
+def links(likelihood):
+    arrows, weights = [(0, 0), (0, 1)], np.array([0.8, -0.6])
+    field = kinetic("boltzmann", arrows, weights, (60,), 3, links=[(0, 1)], together=0.25)
+    return question((field,), likelihood, sd=0.7)
+
+
+def tables_of_groups(likelihood):
+    bias = np.array([[0.3, -0.2, 0.1], [0.0, 0.4, 0.0]])
+    pair = pmrf.PairwiseGraph(range(2), [(0, 1)])
+    fields = tuple(tables([3, 2], pair, n, bias, n) for n in (40, 30))
+    return question(fields, likelihood, factors=HALVES, sd=0.6)
+
+
 def binary(likelihood="exact", n=80, **options):
     return random_bias_model(boltzmann_data(n, seed=2)[:, :3], likelihood=likelihood, **options)
 
@@ -135,6 +172,12 @@ MODELS = {
     "arrows": arrow_models.small_model,
     "difference": lambda: difference("exact"),
     "difference, pseudo": lambda: difference("pseudo"),
+    "items": lambda: items("exact"),
+    "items, pseudo": lambda: items("pseudo"),
+    "links": lambda: links("exact"),
+    "links, pseudo": lambda: links("pseudo"),
+    "difference of tables": lambda: tables_of_groups("exact"),
+    "difference of tables, pseudo": lambda: tables_of_groups("pseudo"),
     "Cauchy": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Cauchy.dist(0, 1)),
     "tabulated": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Gamma.dist(0.8, 1.0)),
 }
@@ -181,10 +224,19 @@ def sampled(model, **options):
 
 
 @pytest.mark.slow
-def test_a_random_prior_probability_is_averaged_over():
-    idata = sampled(small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), draws=1500)
-    logs = np.array(read_batches(idata.sample_stats["edge_gibbs_presence_w"].values, 6))
-    assert gaps_to_draws(logs, (idata.posterior["w"].values != 0.0).astype(float)).max() < Z
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), "w"),
+        *((three_groups, f"w_difference_{k}") for k in (1, 3)),
+    ],
+)
+def test_a_random_prior_probability_is_averaged_over(make, name):
+    idata = sampled(make(), draws=1500)
+    draws = idata.posterior[name].values
+    told = idata.sample_stats[f"edge_gibbs_presence_{name}"].values
+    gaps = gaps_to_draws(np.array(read_batches(told, draws.shape[-1])), (draws != 0.0).astype(float))
+    assert len(gaps) and gaps.max() < Z
 
 
 def test_telling_changes_no_draw():
