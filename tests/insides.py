@@ -71,6 +71,16 @@ def is_measured(engine):
     return engine._moments[3]
 
 
+def sweeps_of(sampler):
+    """Number of sweeps in a draw, of a step or an engine."""
+    return sampler._n_sweeps
+
+
+def estimate_of(step):
+    """The estimate that moves of `AuxiliaryVariableMH` are made around."""
+    return step._estimate
+
+
 def whole_of(engine):
     """Statistics of all rows, by the states that a view lists."""
     return engine._whole

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import cloudpickle
+import networkx as nx
 import numpy as np
 import pymc as pm
 import pytensor
@@ -353,3 +354,48 @@ def test_two_states_are_those_of_another_class(name, likelihood):
         pm.logp(other(*parameters, graph=GRAPH, n_states=2, **options), np.array(values)[states]),
     )
     np.testing.assert_allclose(*both, atol=1e-10)
+
+
+def told(form, cell=None, rows=slice(None), columns=slice(None)):
+    """Two rows of states of a field, in the first of which a cell of node c is another."""
+    x = form.states[np.flatnonzero(form.p > 0)[[0, -1]]].astype(float if cell is not None else int)
+    if cell is not None:
+        x[0, 2] = cell
+    return x[rows, columns]
+
+
+def observe(form, x, **options):
+    with pm.Model():
+        form.declare(observed=x, **options)
+
+
+def on_graph(form, graph):
+    form.kind.dist(*form.parameters, graph=graph, **form.options)
+
+
+REFUSED = {
+    "a state beyond": (lambda f: observe(f, told(f, 7)), r"observed\[0, 2\] is 7"),
+    "a state below": (lambda f: observe(f, told(f, -5)), r"observed\[0, 2\] is -5"),
+    "between states": (lambda f: observe(f, told(f, 0.5)), r"observed\[0, 2\] is 0.5"),
+    "nan": (lambda f: observe(f, told(f, np.nan)), "masked_invalid"),
+    "infinite": (lambda f: observe(f, told(f, np.inf)), "is inf"),
+    "fewer nodes": (lambda f: observe(f, told(f, columns=slice(3))), "last dimension must be the 5 nodes"),
+    "no rows": (lambda f: observe(f, told(f, rows=slice(0))), "no rows"),
+    "text": (lambda f: observe(f, np.array([list("abcde")])), "must be numeric"),
+    "likelihood": (lambda f: f.dist(likelihood="mean"), "likelihood must be one of"),
+    "sweeps": (lambda f: f.dist(n_sweeps=0), "n_sweeps must be a positive"),
+    "shape": (lambda f: f.dist(shape=(2, 3)), "its last entry must be 5, the number of nodes"),
+    "directed": (lambda f: on_graph(f, nx.DiGraph(EDGES.tolist())), "directed"),
+    "multigraph": (lambda f: on_graph(f, nx.MultiGraph(EDGES.tolist())), "multigraph"),
+    "self-loop": (lambda f: on_graph(f, nx.Graph([(0, 0)])), "self-loop"),
+    "no nodes": (lambda f: on_graph(f, nx.Graph()), "no nodes"),
+    "no graph": (lambda f: on_graph(f, np.eye(3)), "networkx.Graph"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+@SOME_FORMS
+def test_what_every_class_refuses(name, fault):
+    call, message = REFUSED[fault]
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(FORMS[name])

@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump
-from tests.insides import engine_in
+from tests.insides import engine_in, sweeps_of
 from tests.steps.edges.small_models import (
     GRAPH,
     agreement_field,
@@ -66,7 +66,7 @@ def test_settings_of_the_paper_are_the_defaults():
     np.testing.assert_allclose(jump._width, 0.01 / np.sqrt(50 * p * (1 - p)))
     for step in (jump, langevin):
         assert step.particles.shape == (100, 4)
-        assert engine_in(step)._n_sweeps == 1
+        assert sweeps_of(engine_in(step)) == 1
     assert langevin._alpha == 0.9
     assert [len(step.particles) for step in both(edge_model("exact"))] == [0, 0]
 

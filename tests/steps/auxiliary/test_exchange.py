@@ -78,7 +78,8 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
         def draw(self, edge_tables, node_tables, rng, start):
             return configs[self.rows].astype(np.int8)
 
-    field._unit_samplers = [Fixed()]
+    fixed = Fixed()
+    field._unit_samplers = [fixed]
     grid = np.linspace(-1.2, 1.2, 5)
     flow = np.zeros((5, 5))
     for i, old in enumerate(grid):
@@ -90,7 +91,7 @@ def test_detailed_balance_on_a_grid_of_couplings(n):
             states = [evaluate(step, model.initial_point(), np.array([J])) for J in (old, new)]
             total = 0.0
             for rows in cells:
-                field._unit_samplers[0].rows = rows
+                fixed.rows = rows
                 total += np.prod(p_z[rows]) * min(1.0, np.exp(log_ratio(step, *states)))
             prior = 0.5 * (old**2 - new**2)
             np.testing.assert_allclose(total, acceptance(x, EDGES, *tables, prior), rtol=1e-10)

@@ -265,7 +265,7 @@ def test_a_chain_goes_on_from_its_state():
         point, _ = first.step(point)
     second.sampling_state = deepcopy(first.sampling_state)
     for step in (first, second):
-        step.told = [step.step(point)[1][0][step._presence_name] for _ in range(3)]
+        step.told = [step.step(point)[1][0]["edge_gibbs_presence_w"] for _ in range(3)]
     np.testing.assert_array_equal(first.told, second.told)
 
 

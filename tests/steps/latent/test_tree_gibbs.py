@@ -11,7 +11,7 @@ import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
-from tests.insides import evidence_of, field_of
+from tests.insides import evidence_of, field_of, sweeps_of
 from tests.marks import slow
 from tests.reference import enumeration
 from tests.reference import latent_field as reference
@@ -310,9 +310,9 @@ def test_default_number_of_sweeps():
     with pm.Model() as model:
         pmrf.Ising("x", np.float64(0.2), graph=builders.grid(16, 16))
         pmrf.Ising("z", np.float64(0.2), graph=builders.grid(40, 40))
-    assert make(model, n_sweeps=None)._n_sweeps == 8
-    assert make(model, "z", n_sweeps=None)._n_sweeps == 2
-    assert make(model, "z", n_sweeps=1)._n_sweeps == 1
+    assert sweeps_of(make(model, n_sweeps=None)) == 8
+    assert sweeps_of(make(model, "z", n_sweeps=None)) == 2
+    assert sweeps_of(make(model, "z", n_sweeps=1)) == 1
 
 
 def test_default_start_is_replaced_and_the_users_is_kept(monkeypatch):
