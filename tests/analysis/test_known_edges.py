@@ -28,7 +28,7 @@ def test_model_alone_is_enough():
     pd.testing.assert_frame_equal(*nodes)
     graphs = [pmrf.median_graph(idata, **options) for options in (given, {"model": model})]
     assert list(graphs[0].edges(data=True)) == list(graphs[1].edges(data=True))
-    for plot, part in ((pmrf.plot_edges, "edges"), (pmrf.plots.plot_inclusion, "mean")):
+    for plot, part in ((pmrf.plot_edges, "edges"), (pmrf.plot_inclusion, "mean")):
         shown = [plot(idata, **options).viz[part] for options in (given, {"model": model})]
         assert shown[0].sizes == shown[1].sizes
 
