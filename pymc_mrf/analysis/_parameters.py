@@ -164,7 +164,12 @@ def score_draws(
     out, row = np.empty((n_draws, n if per_observation else 1)), np.empty(n)
     for s in range(n_draws):
         for k, part in enumerate(parts, start=s * len(parts)):
-            score(indices[part], kind.edge_tables(etas[k]), kind.node_tables(biases[k]), row[part])
+            score(
+                indices[part],
+                kind.edge_tables(etas[k], graph.edges),
+                kind.node_tables(biases[k]),
+                row[part],
+            )
         out[s] = row if per_observation else row.sum()
     coords = {key: c for key, c in draws.coords.items() if not {"edge", "obs"} & set(c.dims)}
     found = xr.DataArray(out.reshape(*shape, -1), dims=(*dims, "obs"), coords=coords, name=field.call)

@@ -62,12 +62,15 @@ def test_all_nodes_give_the_likelihood_and_single_nodes_the_pseudo_likelihood(rn
     np.testing.assert_allclose(alone, log_pseudo_likelihood(x, GRAPH, w, **options))
 
 
-def test_scores_of_an_ordinal_family(rng):
+@pytest.mark.parametrize("is_own", [False, True], ids=["of all", "of each node"])
+def test_scores_of_an_ordinal_family(rng, is_own):
     """Of one node, and the pseudo-likelihood, against the tables; other scores give something else."""
-    scores, w, b = np.array([-1.0, 0.5, 2.0]), rng.normal(size=6), rng.normal(size=(5, 2))
+    w, b = rng.normal(size=6), rng.normal(size=(5, 2))
+    of_each = np.array([-1.0, 0.5, 2.0]) * (1.0 + 0.3 * is_own * np.arange(5)[:, None])
+    scores = of_each if is_own else of_each[0]
     x, nodes = rng.integers(0, 3, (4, 5)), np.column_stack([np.zeros(5), b])
     options = {"family": "ordinal", "n_states": 3, "node": b, "per_observation": True}
-    tables = w[:, None, None] * np.outer(scores, scores)
+    tables = [w[e] * np.outer(of_each[u], of_each[v]) for e, (u, v) in enumerate(GRAPH.edges)]
     expected = [log_conditional(x, [i], GRAPH.edges, tables, nodes) for i in range(5)]
     rows = conditional_log_likelihood(x, GRAPH, w, ["a"], scores=scores, **options)
     np.testing.assert_allclose(rows, expected[GRAPH.nodes.index("a")])
