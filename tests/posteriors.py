@@ -173,7 +173,8 @@ def gaps(w, exact, blocks=None, nodes=None, slack=(0.0, 0.0)):
     compared += [(f"P({k} edges)", (n_edges == k) * 1.0, p) for k, p in enumerate(exact.n_edges)]
     compared = [(name, draws, p, slack[0]) for name, draws, p in compared if 0.01 < p < 0.99]
     # of all edges together: what is wrong with each of them, such as its prior odds, adds up
-    means = [("E[edges]", n_edges, exact.inclusion.sum())]
+    in_doubt = np.any((exact.inclusion > 0.01) & (exact.inclusion < 0.99))
+    means = [("E[edges]", n_edges, exact.inclusion.sum())] if in_doubt else []
     means += [(f"E[w_{k}]", w[..., k], mean) for k, mean in enumerate(exact.weight)]
     if nodes is not None:
         means += [(f"E[b_{i}]", nodes[..., i], mean) for i, mean in enumerate(exact.bias)]
