@@ -17,6 +17,7 @@ from pymc_mrf.analysis.edges import (
     evidence_classes,
     inclusion_of,
     presence_statistic,
+    vouched,
 )
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
@@ -208,18 +209,18 @@ def summarize_edges(
 
 def _in_words(edges: xr.Dataset) -> list[str]:
     """Say the power of ten that each Bayes factor is, or beyond which it is where only a bound is known."""
-    bounds = edges["bayes_factor_bound"]
+    known = edges["bayes_factor_bound"].isnull().values
+    powers = edges["log10_bayes_factor"].values
     with np.errstate(divide="ignore"):
-        powers = xr.where(bounds.isnull(), edges["log10_bayes_factor"], np.log10(bounds)).values
-    known, is_likely = bounds.isnull().values, (edges["inclusion"] > 0.5).values
+        least, most = (np.log10(ends.values) for ends in vouched(edges))
     words = []
-    for power, is_known, is_least in zip(powers.tolist(), known, is_likely, strict=True):
+    for is_known, power, low, high in zip(known, powers, least, most, strict=True):
         if is_known:
-            words.append(f"10^{round(power, 1) + 0.0:.1f}")  # of -0.04, too, 10^0.0
-        elif is_least and power >= 1.0:
-            words.append(f"beyond 10^{int(power)}")
-        elif not is_least and power <= -1.0:
-            words.append(f"below 10^{int(power)}")
+            words.append(f"10^{round(float(power), 1) + 0.0:.1f}")  # of -0.04, too, 10^0.0
+        elif low >= 1.0:
+            words.append(f"beyond 10^{int(low)}")
+        elif high <= -1.0:
+            words.append(f"below 10^{int(high)}")
         else:
             words.append("not known")
     return words

@@ -149,12 +149,17 @@ def edge_evidence(
 
 def evidence_classes(found: xr.Dataset, low: float, high: float) -> xr.DataArray:
     """Tell the class of each edge from its ``bayes_factor`` or, if that is unknown, what draws vouch for."""
+    least, most = vouched(found)
+    classes = xr.where(least > high, "for", xr.where(most < low, "against", "undecided"))
+    return classes.rename("evidence")
+
+
+def vouched(found: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the least and the largest Bayes factor of each edge that draws vouch for: it, if it is known."""
     factor, bound = found["bayes_factor"], found["bayes_factor_bound"]
     is_likely, is_known = found["inclusion"] > 0.5, bound.isnull()
     least = xr.where(is_known, factor, bound.where(is_likely, 0.0))
-    most = xr.where(is_known, factor, bound.where(~is_likely, np.inf))
-    classes = xr.where(least > high, "for", xr.where(most < low, "against", "undecided"))
-    return classes.rename("evidence")
+    return least, xr.where(is_known, factor, bound.where(~is_likely, np.inf))
 
 
 def checked_bounds(bounds: Any) -> tuple[float, float]:

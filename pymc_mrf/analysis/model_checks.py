@@ -21,9 +21,8 @@ LEAST_DISTANCE = 0.04
 """Distance of distribution functions below which nothing is told, however many rows there are: that of
 Student's t with 5 degrees of freedom is .038, with 3 .087, of a normal variable, a fifth at a floor, .126."""
 
-AT_ONE_VALUE = (
-    0.1  # share of rows with the smallest or largest value, from which on the scale ends there
-)
+# share of rows with the smallest or largest value, from which on the scale ends there
+AT_ONE_VALUE = 0.1
 FEW_VALUES = 12  # different values up to which a column of whole numbers is told as answers or counts
 SKEWED = 0.5
 

@@ -82,10 +82,9 @@ def partial_correlations(
     """
     call = "partial_correlations"
     var_name, graph, kinds = known_edges(call, model, var_name, graph, kinds)
-    diagonal, graph = (
-        known_diagonal(call, model, var_name) if diagonal is None else diagonal,
-        as_graph(graph),
-    )
+    if diagonal is None:
+        diagonal = known_diagonal(call, model, var_name)
+    graph = as_graph(graph)
     if kinds is None:
         w = _of_measurements(idata, var_name, graph, group)
     else:

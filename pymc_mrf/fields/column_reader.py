@@ -362,11 +362,12 @@ def _why_not(column: Column, kind: str) -> str:
             told = f"numbers that are not whole, such as {fraction:g}"
             return f'{told}: {MEASUREMENTS}, or give them the kind "continuous"'
     if len(present) == len(distinct) > MAX_STATES and column.categories is None:
-        what = "a text" if isinstance(present[0], str) else "a number"
-        measured = (
-            "" if what == "a text" else ', or give it the kind "continuous" if it is a measurement'
+        if isinstance(present[0], str):
+            return "a text of its own in every row: drop it"
+        return (
+            "a number of its own in every row: drop it, or give it the kind "
+            '"continuous" if it is a measurement'
         )
-        return f"{what} of its own in every row: drop it{measured}"
     return f"the same value, {present[0]}, in every row: drop it" if len(distinct) == 1 else ""
 
 

@@ -1,11 +1,25 @@
-"""Sweeps of several kernels in one form, tables of small fields, and transition matrices."""
+"""Sweeps of several kernels in one form, small graphs, tables of fields on them, and transition matrices."""
 
 import numpy as np
 
+from pymc_mrf.graph import builders
+from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.simulation import packed_gibbs as pg
 from pymc_mrf.kernels.simulation import packed_states, states_gibbs
 from tests.reference import enumeration
+
+HUB = [(0, v) for v in range(1, 6)] + [(2, 1), (6, 0)]
+GRAPHS = {
+    "triangle and isolated node": PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)]),
+    "isolated nodes": PairwiseGraph(range(3), []),
+    "chain": builders.chain(4),
+    "grid": builders.grid(2, 3),
+    "K5": builders.complete(5),
+    "K6": builders.complete(6),
+    "K9": builders.complete(9),
+    "hub of degree 6": PairwiseGraph(range(7), HUB),
+}
 
 
 def random_tables(graph, n_states, rng):

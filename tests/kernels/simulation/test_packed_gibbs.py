@@ -6,24 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 from pymc_mrf.kernels.simulation import packed_gibbs as pg
 from pymc_mrf.kernels.simulation import packed_states
-from tests.kernels.simulation.sweeps import packed_sweeps, prepare_packed, random_tables
+from tests.kernels.simulation.sweeps import GRAPHS, packed_sweeps, prepare_packed, random_tables
 from tests.reference import enumeration
 from tests.reference import packed_gibbs as reference
 from tests.statistics import assert_frequencies
-
-HUB = [(0, v) for v in range(1, 6)] + [(2, 1), (6, 0)]
-GRAPHS = {
-    "triangle and isolated node": PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)]),
-    "isolated nodes": PairwiseGraph(range(3), []),
-    "chain": builders.chain(4),
-    "grid": builders.grid(2, 3),
-    "hub of degree 6": PairwiseGraph(range(7), HUB),
-    "K9": builders.complete(9),
-}
 
 
 def counts_of(x):

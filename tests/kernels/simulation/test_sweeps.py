@@ -4,23 +4,16 @@ import numpy as np
 import pytest
 
 from pymc_mrf.graph import builders
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation import dense_gibbs, gibbs
-from tests.kernels.simulation.sweeps import packed_sweeps, random_tables, state_sweeps, sweep_matrix
+from tests.kernels.simulation.sweeps import (
+    GRAPHS,
+    packed_sweeps,
+    random_tables,
+    state_sweeps,
+    sweep_matrix,
+)
 from tests.reference import enumeration
 from tests.statistics import assert_frequencies, chi_square_pvalue
-
-HUB = [(0, v) for v in range(1, 6)] + [(2, 1), (6, 0)]
-GRAPHS = {
-    "triangle and isolated node": PairwiseGraph(range(4), [(0, 1), (2, 1), (2, 0)]),
-    "isolated nodes": PairwiseGraph(range(3), []),
-    "chain": builders.chain(4),
-    "grid": builders.grid(2, 3),
-    "K5": builders.complete(5),
-    "K6": builders.complete(6),
-    "K9": builders.complete(9),
-    "hub of degree 6": PairwiseGraph(range(7), HUB),
-}
 
 
 def plain_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng):
