@@ -53,6 +53,6 @@ def cone_nodes(rv: Any, model: Any) -> list:
 
 def sparse_weights(model: Any) -> list:
     """Every `SpikeAndSlab` of the model that is the weight of a field of measurements, or a term of it."""
-    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+    from pymc_mrf.steps.edges.edge_step import is_spike_and_slab
 
     return [rv for rv in model.free_RVs if is_spike_and_slab(rv) and cone_nodes(rv, model)]

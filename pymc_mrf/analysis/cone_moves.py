@@ -46,8 +46,8 @@ class ConeMoves:
 
         from pymc_mrf.distributions.symbolic_tables import strip_views
         from pymc_mrf.likelihood.gaussian.likelihood import Normal
+        from pymc_mrf.steps.common.expressions import PointFunction
         from pymc_mrf.steps.common.observed_field import observed_fields
-        from pymc_mrf.steps.common.point_inputs import PointFunction
         from pymc_mrf.steps.edges.edge_prior import EdgePriorReader, NodeReader
 
         fields = {
@@ -230,7 +230,7 @@ class SliceMoves:
     """
 
     def __init__(self, rvs: list, moved: list, nodes: list, model: Any) -> None:
-        from pymc_mrf.steps.common.point_inputs import PointFunction
+        from pymc_mrf.steps.common.expressions import PointFunction
 
         self._names = [model.rvs_to_values[rv].name for rv in rvs]
         self._log_prior = PointFunction([model.logp(vars=moved)], model)

@@ -196,7 +196,7 @@ class _Walk:
         from pytensor.graph.traversal import ancestors
 
         from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-        from pymc_mrf.steps.common.point_inputs import PointFunction
+        from pymc_mrf.steps.common.expressions import PointFunction
         from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs, communities_of, is_communities
         from pymc_mrf.steps.hyper.conjugate_hyperparameters import (
             ConjugateHyperparameters,

@@ -9,7 +9,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_model, group_variabl
 from pymc_mrf.analysis.cone_draws import cone_findings
 from pymc_mrf.analysis.cone_fields import fields_of_measurements
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
-from pymc_mrf.steps.common.sample_checks import COUPLING_DRAWS
+from pymc_mrf.steps.common.chain_state import COUPLING_DRAWS
 
 MOST_DRAWS = 100  # of which the mean of the parameters is taken
 LEAST_ROWS = 20  # complete ones, below which nothing is said
@@ -109,7 +109,7 @@ def log_likelihood_findings(idata: xr.DataTree, model: Any, group: str) -> list[
 def zero_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
     """Name the `SpikeAndSlab` vectors that no step moved which adds and removes edges."""
     from pymc_mrf.steps.assign import STEPS
-    from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+    from pymc_mrf.steps.edges.edge_step import is_spike_and_slab
 
     if group != "posterior" or "sample_stats" not in idata.children:
         return []

@@ -20,8 +20,7 @@ from pymc_mrf.distributions._numba import variable_of
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.column_warnings import has_own_entries, warn_of_edges
 from pymc_mrf.distributions.field_parameters import check_dims, check_rows
-from pymc_mrf.distributions.field_rv import DiscreteFieldRV
-from pymc_mrf.distributions.observed_cells import mark_observed, register_partly
+from pymc_mrf.distributions.field_rv import DiscreteFieldRV, mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.gaussian import told_of

@@ -8,9 +8,8 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.field_rv import FieldRV
+from pymc_mrf.distributions.field_rv import FieldRV, PartlyObservedFieldRV
 from pymc_mrf.distributions.likelihood import Likelihood
-from pymc_mrf.distributions.observed_cells import PartlyObservedFieldRV
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
 

@@ -29,6 +29,7 @@ from pymc.logprob.basic import logp as pm_logp
 from pymc.logprob.transforms import IntervalTransform
 from pymc.logprob.utils import ParameterValueError
 from pymc.pytensorf import collect_default_updates
+from pymc.pytensorf import compile as compile_pytensor
 from pytensor.compile.mode import Mode
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.replace import graph_replace, vectorize_graph
@@ -179,6 +180,53 @@ class ScalarDistribution:
             transforms.circular: (-np.pi, np.pi),
         }
         return ends.get(transform)
+
+
+class ScalarPrior:
+    """Compiled access to a scalar distribution.
+
+    Parameters
+    ----------
+    distribution : ScalarDistribution
+    parameters : sequence of Variable
+        Symbolic.
+    compile_kwargs : dict, optional
+    transform : pymc Transform, optional
+        From the distribution's support onto the whole line: then all is that of the transformed variable.
+
+    Attributes
+    ----------
+    has_support : bool
+        Whether PyMC tells the support.
+    range : list of Variable
+        Ends of the support, the whole line if it is not known, and the support point.
+    """
+
+    def __init__(
+        self, distribution: ScalarDistribution, parameters, compile_kwargs=None, transform=None
+    ) -> None:
+        ends = distribution.support(*parameters) if transform is None else None
+        self.has_support = ends is not None
+        center = distribution.support_point(*parameters)
+        if transform is not None:
+            center = transform.forward(center)
+        self.range: list[Any] = [
+            pt.as_tensor(v).astype("float64") for v in (*(ends or (-np.inf, np.inf)), center)
+        ]
+        x, inputs = pt.dvector("x"), [parameter.type() for parameter in parameters]
+        if transform is None:
+            density = distribution.log_density(x, *inputs)
+        else:
+            density = distribution.log_density(transform.backward(x), *inputs) + transform.log_jac_det(x)
+        kwargs = {"trust_input": True, **(compile_kwargs or {})}
+        self._log_density = compile_pytensor([x, *inputs], density, **kwargs)
+
+    def log_density(self, x: np.ndarray, parameters: list[np.ndarray]) -> np.ndarray:
+        """Log density at values of any shape; -inf off the support."""
+        values = self._log_density(x.reshape(-1), *parameters).reshape(x.shape)
+        if not self.has_support:  # derived densities are NaN off the support
+            values = np.where(np.isnan(values), -np.inf, values)
+        return values
 
 
 def entries_behind(parameter: Variable) -> list[Variable]:

@@ -32,7 +32,7 @@ from pymc_mrf.distributions.group_weights import CONTRASTS
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+from pymc_mrf.steps.edges.edge_step import is_spike_and_slab
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -30,8 +30,7 @@ from pymc_mrf.steps.auxiliary.intractable_fields import intractable_field
 from pymc_mrf.steps.common.base import GIVEN_DRAWS
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.groups.base_measure import LOGIT_BOUNDS, BaseMeasure
-from pymc_mrf.steps.groups.group_step import GroupStep
+from pymc_mrf.steps.groups.group_step import LOGIT_BOUNDS, BaseMeasure, GroupStep
 
 N_PARTICLES = 1000  # persistent chains behind the estimate theta~
 BURN_IN, ITERATIONS = 100, 100  # of persistent contrastive divergence

@@ -17,7 +17,7 @@ from xarray.core import indexing
 
 from pymc_mrf.analysis.edges import MOST_JUDGED
 from pymc_mrf.distributions.spike_and_slab import has_large_blocks
-from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+from pymc_mrf.steps.edges.edge_step import is_spike_and_slab
 
 MANY_EDGES = 10_000
 """Edges of a vector from which on draws hold those present only."""

@@ -31,7 +31,7 @@ from pymc_mrf.runs.prepare import (
 from pymc_mrf.runs.present_edges import some_entries
 from pymc_mrf.runs.progress import Listener, RunProgress, checked_target, progress_of
 from pymc_mrf.runs.store import OBSERVED, Run, Store, read_draws
-from pymc_mrf.steps.edges.edge_target import is_spike_and_slab
+from pymc_mrf.steps.edges.edge_step import is_spike_and_slab
 from pymc_mrf.steps.groups.group_step import is_dirichlet_process
 
 

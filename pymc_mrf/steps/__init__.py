@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.hyper.conjugate import (
         ConjugateConcentration as ConjugateConcentration,
     )
+    from pymc_mrf.steps.hyper.conjugate import ConjugateMeans as ConjugateMeans
     from pymc_mrf.steps.hyper.conjugate_hyperparameters import (
         ConjugateHyperparameters as ConjugateHyperparameters,
     )
-    from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans as ConjugateMeans
     from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs as TreeGibbs
 
 __getattr__, __dir__, __all__ = public_names(
@@ -28,9 +28,8 @@ __getattr__, __dir__, __all__ = public_names(
         "steps.groups.group_gibbs": "ExactGibbs GroupGibbs",
         "steps.groups.particle_ratio_gibbs": "ParticleRatioGibbs",
         "steps.hyper.community_gibbs": "CommunityGibbs",
-        "steps.hyper.conjugate": "ConjugateConcentration",
+        "steps.hyper.conjugate": "ConjugateConcentration ConjugateMeans",
         "steps.hyper.conjugate_hyperparameters": "ConjugateHyperparameters",
-        "steps.hyper.conjugate_means": "ConjugateMeans",
         "steps.latent.tree_gibbs": "TreeGibbs",
     },
 )

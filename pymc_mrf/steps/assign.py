@@ -27,9 +27,8 @@ from pymc_mrf.steps.groups.group_gibbs import ExactGibbs, GroupGibbs
 from pymc_mrf.steps.groups.group_step import GroupStep, is_dirichlet_process
 from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
-from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration
+from pymc_mrf.steps.hyper.conjugate import ConjugateConcentration, ConjugateMeans
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
-from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans
 from pymc_mrf.steps.latent.missing_cells import GaussianGibbs, MixedGibbs, SeriesGibbs
 from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 

@@ -38,7 +38,7 @@ from pymc_mrf.steps.auxiliary.exchange_proposals import (
 )
 from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES, intractable_fields, served_fields
 from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction
 from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 

@@ -28,7 +28,7 @@ from pymc_mrf.kernels.factor_cells import count_cells
 from pymc_mrf.kernels.simulation.pair_counts import count_configurations
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler, FactorAuxiliarySampler
 from pymc_mrf.parts import Parts
-from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.expressions import HeldData
 from pymc_mrf.steps.common.model_field import ModelField
 
 POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}

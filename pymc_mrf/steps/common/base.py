@@ -18,8 +18,7 @@ from rich.table import Column
 
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
-from pymc_mrf.steps.common.held_data import HeldData
-from pymc_mrf.steps.common.point_inputs import compiled_once, start_of
+from pymc_mrf.steps.common.expressions import HeldData, compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread
 

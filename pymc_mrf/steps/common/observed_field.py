@@ -15,17 +15,19 @@ from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.steps.common.expressions import (
     FAR,
+    HeldData,
+    PointFunction,
     children,
     constant_share,
     constant_value,
     entries_of,
+    function_of_point,
     natural_parameter,
     random_point,
+    start_of,
     varies_by_row,
 )
-from pymc_mrf.steps.common.held_data import HeldData
 from pymc_mrf.steps.common.model_field import FieldCells, field_of
-from pymc_mrf.steps.common.point_inputs import PointFunction, function_of_point, start_of
 
 
 def _not_observed(field, model: pm.Model) -> str:

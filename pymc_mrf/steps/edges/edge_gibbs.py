@@ -12,16 +12,13 @@ from pymc_mrf.distributions.parents import feeds_intractable, field_node
 from pymc_mrf.distributions.remedies import advice_of, in_place_of_pseudo, is_no_pseudo, possible_of
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
+from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.pymc_steps import hand_back
-from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.edge_checks import PseudoClaims, never_changed
-from pymc_mrf.steps.edges.edge_engines import by_block, engine_of
+from pymc_mrf.steps.edges.edge_engines import EdgeStart, PseudoClaims, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
-from pymc_mrf.steps.edges.edge_start import EdgeStart
-from pymc_mrf.steps.edges.edge_step import EdgeStep
-from pymc_mrf.steps.edges.edge_target import belongs_to_nuts, biases_of_fields, is_spike_and_slab
+from pymc_mrf.steps.edges.edge_step import EdgeStep, belongs_to_nuts, biases_of_fields, is_spike_and_slab
 from pymc_mrf.steps.edges.presence_record import STATISTIC, PresenceRecord
 
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'

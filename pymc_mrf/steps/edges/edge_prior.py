@@ -12,7 +12,7 @@ from pytensor.tensor.random.op import RandomVariable
 from scipy.special import gammaln
 
 from pymc_mrf.distributions.parents import FreeBias, is_same
-from pymc_mrf.distributions.scalar import ScalarDistribution
+from pymc_mrf.distributions.scalar import ScalarDistribution, ScalarPrior
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors.densities import (
     FLAT,
@@ -29,9 +29,8 @@ from pymc_mrf.kernels.priors.densities import (
 from pymc_mrf.kernels.priors.series import Series
 from pymc_mrf.likelihood.groups.base_density import LOG_ZERO, tabulate
 from pymc_mrf.parts import Parts
+from pymc_mrf.steps.common.expressions import PointFunction
 from pymc_mrf.steps.common.observed_field import ObservedField
-from pymc_mrf.steps.common.point_inputs import PointFunction
-from pymc_mrf.steps.common.scalar_prior import ScalarPrior
 
 # probabilities of the outer cells are 10^-1, 10^-1.5, ..., down to the smallest floating-point numbers
 TAIL = np.r_[np.arange(1.0, 10.0, 0.5), 11, 13, 16, 20, 26, 34, 45, 60, 80, 110, 150, 200, 300]

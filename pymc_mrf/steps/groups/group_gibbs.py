@@ -13,12 +13,10 @@ from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
 from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.steps.common.sample_checks import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.groups.base_measure import precision_of
-from pymc_mrf.steps.groups.group_step import GroupStep
-from pymc_mrf.steps.groups.group_values import GroupValues
-from pymc_mrf.steps.groups.node_variables import NodeVariables, NoNodeVariables
+from pymc_mrf.steps.groups.group_step import GroupStep, precision_of
+from pymc_mrf.steps.groups.group_values import GroupValues, NodeVariables, NoNodeVariables
 
 LABEL_SWEEPS = 2  # per move of the group values, which costs as much
 

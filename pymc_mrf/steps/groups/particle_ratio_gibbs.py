@@ -21,7 +21,7 @@ from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
 from pymc_mrf.steps.groups.group_gibbs import EngineGibbs
 from pymc_mrf.steps.groups.group_step import is_dirichlet_process
-from pymc_mrf.steps.groups.node_variables import NodeVariables
+from pymc_mrf.steps.groups.group_values import NodeVariables
 
 ITERATIONS = 50  # of the optimiser behind the pseudo-likelihood estimate, which is only a start
 CHECK_EVERY = 50  # draws between two looks at whether the particles keep up

@@ -34,8 +34,7 @@ from pymc_mrf.kernels.groups.communities import (
     sweep_communities,
 )
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.expressions import children
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction, children
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import compile_update, is_conjugate, where_it_is
 

@@ -24,8 +24,7 @@ from scipy.special import logit
 from pymc_mrf.distributions.likelihood import EXACT, Likelihood
 from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
-from pymc_mrf.steps.common.expressions import children
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction, children
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
 from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside
 

@@ -18,7 +18,7 @@ from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
-from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
+from pymc_mrf.steps.common.expressions import PointFunction, PointInputs
 from pymc_mrf.steps.latent.latent_imputed import SplitNormal, can_be_drawn, is_split_normal
 from pymc_mrf.steps.latent.latent_warnings import CHECKED, check_indices
 

@@ -23,8 +23,8 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.graph.tree_partition import tree_partition
 from pymc_mrf.kernels.factor_cells import present_cells
 from pymc_mrf.kernels.junction_trees import junction_tree as tree_kernels
+from pymc_mrf.steps.common.expressions import PointFunction, PointInputs
 from pymc_mrf.steps.common.model_field import ModelField
-from pymc_mrf.steps.common.point_inputs import PointFunction, PointInputs
 from pymc_mrf.steps.latent.latent_warnings import impossible_row
 
 EXACT_CELLS = 2**13

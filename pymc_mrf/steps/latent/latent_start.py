@@ -8,21 +8,27 @@ Peyrard, 2003). Steps of the parameters learn the curvature of the bound, so tha
 follow from it.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from pymc.distributions.distribution import PartialObservedRV
+from pytensor.compile.mode import Mode
+from pytensor.gradient import NullTypeGradError
+from pytensor.graph.traversal import ancestors
+from pytensor.scan.op import Scan
+from pytensor.tensor.blockwise import Blockwise
 from scipy import sparse
 
-from pymc_mrf.distributions.parents import free_parents
+from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction
 from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent.latent_field import LatentField, PairwiseLatentField
-from pymc_mrf.steps.latent.latent_slopes import QUICK, log_prior, slopes_of
 from pymc_mrf.steps.latent.latent_warnings import warn_of_no_fit
 
 MAX_COORDINATES, MAX_DIFFERENCES = 300, 60
@@ -357,3 +363,57 @@ def _learned(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.nd
 def _dot(q: np.ndarray, values: np.ndarray) -> float:
     """Sum of q times values, 0 times -inf being 0."""
     return float((q * np.where(q > 0.0, values, 0.0)).sum())
+
+
+QUICK = Mode(linker="py", optimizer="fast_compile")
+
+Slopes = Callable[[dict, np.ndarray, np.ndarray], np.ndarray]
+
+
+def log_prior(model: pm.Model, names: list[str], evidence: LatentEvidence):
+    """Symbolic log density of the terms that contain these parameters, but not the field."""
+    values = {value for value in model.value_vars if value.name in names}
+    terms = [
+        term.sum()
+        for rv, term in evidence.rest
+        if field_node(rv) is None and not values.isdisjoint(ancestors([term]))
+    ]
+    return pt.sum(terms)
+
+
+def slopes_of(evidence: LatentEvidence, model: pm.Model, names: list[str]) -> Slopes | None:
+    """Make a function that gives the slopes by these parameters, one after the other.
+
+    `names`: names of values. Returns callable or None: of a point, the owner (C,) of each cell of the
+    evidence, -1 where none, and probabilities (N, K) of the states. None where there is no gradient, or
+    Python is slow, as it is with many small matrices and with loops.
+    """
+    by_name = {value.name: value for value in model.value_vars}
+    values = [by_name[name] for name in names]
+    weights, with_prior = pt.dvector("weights"), pt.dscalar("with_prior")
+    total = (weights * evidence.density).sum() + with_prior * log_prior(model, names, evidence)
+    if any(v.owner and isinstance(v.owner.op, Blockwise | Scan) for v in ancestors([total])):
+        return None
+    try:
+        gradient = pt.grad(total, values, disconnected_inputs="ignore")
+    except (NotImplementedError, NullTypeGradError):
+        return None
+    gradient = pt.concatenate([slope.ravel() for slope in gradient])
+    needed = set(ancestors([gradient]))
+    inputs = [value for value in model.value_vars if value in needed]
+    f = model.compile_fn(
+        gradient,
+        inputs=[*inputs, weights, with_prior],
+        point_fn=False,
+        mode=QUICK,
+        on_unused_input="ignore",
+    )
+
+    def slopes(point: dict, owner: np.ndarray, q: np.ndarray) -> np.ndarray:
+        found = 0.0
+        for k, here in enumerate(evidence.at_states(point)):
+            cells = np.where(owner >= 0, q[np.maximum(owner, 0), k], float(k == 0) * (owner == -1))
+            found = found + f(*(here[value.name] for value in inputs), cells, float(k == 0))
+        return np.asarray(found, dtype=np.float64)
+
+    return slopes

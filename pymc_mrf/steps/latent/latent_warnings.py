@@ -17,7 +17,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from pymc_mrf.checks import warn_user
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction
 
 CHECKED = Mode(linker="py", optimizer="fast_compile")
 N_CONFIGURATIONS = 10

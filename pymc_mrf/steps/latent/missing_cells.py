@@ -22,10 +22,8 @@ from pymc_mrf.likelihood.conditional.likelihood import Conditional, PseudoOfLink
 from pymc_mrf.likelihood.gaussian.likelihood import Normal
 from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, PseudoOfMixed
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.expressions import children
-from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.expressions import HeldData, PointFunction, children
 from pymc_mrf.steps.common.model_field import field_of
-from pymc_mrf.steps.common.point_inputs import PointFunction
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics
 
 N_SWEEPS = 3

@@ -15,7 +15,7 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.sweeps import Attraction
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.common.base import MRFStep
-from pymc_mrf.steps.common.held_data import HeldData
+from pymc_mrf.steps.common.expressions import HeldData
 from pymc_mrf.steps.common.statistics import Healthy, Statistic, Statistics, acceptance
 from pymc_mrf.steps.latent.latent_evidence import Evidence, LatentEvidence
 from pymc_mrf.steps.latent.latent_field import latent_field

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.common.point_inputs import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction
 
 
 @pytest.mark.parametrize("slow", [0.0, np.inf])

@@ -9,7 +9,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.hyper.conjugate_means import ConjugateMeans, field_of_means
+from pymc_mrf.steps.hyper.conjugate import ConjugateMeans, field_of_means
 from pymc_mrf.steps.latent.missing_cells import GaussianGibbs
 from tests.marks import slow
 from tests.posteriors import draws_of, furthest

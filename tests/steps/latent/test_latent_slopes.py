@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 import pymc_mrf as pmrf
-from pymc_mrf.steps.latent.latent_slopes import log_prior, slopes_of
+from pymc_mrf.steps.latent.latent_start import log_prior, slopes_of
 from tests.insides import evidence_of
 
 GRAPH = pmrf.graphs.grid(2, 3)

@@ -12,8 +12,7 @@ from scipy.optimize import check_grad
 import pymc_mrf as pmrf
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
-from pymc_mrf.steps.latent.latent_slopes import slopes_of
-from pymc_mrf.steps.latent.latent_start import VariationalEM, interaction_matrix
+from pymc_mrf.steps.latent.latent_start import VariationalEM, interaction_matrix, slopes_of
 from tests.insides import classes_of, evidence_of, field_of
 from tests.marks import slow
 
