@@ -35,7 +35,7 @@ def tag_parents(node, model: pm.Model) -> None:
     grouped = any(isinstance(variable.owner.op, DirichletProcessRV) for variable in parents)
     for variable in parents:
         if grouped and node.op.likelihood.is_intractable:  # moved with the groups
-            variable.tag.mrf_group_nodes = True
+            _tag_moved_with(variable, DirichletProcessRV)
         if isinstance(variable.owner.op, DirichletProcessRV) and not node.op.groups_edges:
             raise ValueError(
                 f"{variable.name} is a DirichletProcess: its samplers group parameters of one number per "
@@ -49,7 +49,7 @@ def tag_parents(node, model: pm.Model) -> None:
         for parameter in nodes:
             bias = free_bias(parameter, model)
             for rv in free_terms(parameter, model) if bias is None else [bias.rv]:
-                rv.tag.mrf_edge_gibbs_bias = True
+                _tag_moved_with(rv, SpikeAndSlabRV)
 
 
 class FreeBias(NamedTuple):
@@ -100,6 +100,15 @@ def is_same(a, b) -> bool:
     if a.owner is None or b.owner is None or a.owner.op != b.owner.op:
         return False
     return a.index == b.index and all(map(is_same, a.owner.inputs, b.owner.inputs))
+
+
+def _tag_moved_with(variable, kind: type) -> None:
+    variable.tag.mrf_moved_with = moved_with(variable) | {kind}
+
+
+def moved_with(variable) -> set[type]:
+    """Return the Ops of the edge parameters with whose steps a free variable may be moved, from its tag."""
+    return getattr(variable.tag, "mrf_moved_with", set())
 
 
 def likelihoods_fed(variable) -> tuple[Likelihood, ...]:

@@ -10,6 +10,7 @@ import warnings
 from pymc.step_methods import STEP_METHODS
 from pymc.step_methods.compound import BlockedStep, Competence
 
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import feeds_intractable
 from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition
@@ -64,7 +65,7 @@ class Unsampleable(BlockedStep):
     @staticmethod
     def competence(var, has_grad):
         """Claim what would otherwise be sampled under an unnormalised or undefined density."""
-        if is_dirichlet_process(var):
+        if isinstance(var.owner.op, DirichletProcessRV):
             served = any(step.competence(var, has_grad) for step in GROUP_SAMPLERS)
             return Competence.INCOMPATIBLE if served else Competence.IDEAL
         discrete = not var.dtype.startswith("float")

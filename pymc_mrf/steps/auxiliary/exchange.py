@@ -15,7 +15,8 @@ from pymc.step_methods.compound import Competence
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.parents import feeds_intractable, free_parents
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
+from pymc_mrf.distributions.parents import feeds_intractable, free_parents, moved_with
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.particles.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition, Particles
@@ -251,7 +252,7 @@ class Exchange(MRFStep):
         which the constructor finds out. Sessions without intractable fields are left alone.
         """
         is_continuous = var.dtype.startswith("float") and type(var.owner.op) not in POINT_MASSES
-        if not is_continuous or getattr(var.tag, "mrf_group_nodes", False):
+        if not is_continuous or DirichletProcessRV in moved_with(var):
             return Competence.INCOMPATIBLE
         if feeds_intractable(var):
             return Competence.IDEAL

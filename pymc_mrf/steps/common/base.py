@@ -17,6 +17,7 @@ from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_mrf.distributions.likelihood import Likelihood
+from pymc_mrf.distributions.parents import field_node, moved_with
 from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.expressions import HeldData, compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
@@ -109,6 +110,11 @@ class MRFStep(Remembering, BlockedStep):
     """How far its draws are from the posterior whatever the statistics say; nothing if they need not be."""
     changes_edges: ClassVar[bool | None] = None
     """Whether it adds and removes edges, or moves the values of given edges only; None if neither."""
+    kinds: ClassVar[tuple[type, ...]] = ()
+    """Ops of the variables of which `pm.sample` may give it some, of missing cells that of their field; none
+    if the step is made on request."""
+    takes_along: ClassVar[tuple[type, ...]] = ()
+    """Ops of those with which it moves variables behind the nodes of their fields."""
 
     def __init_subclass__(cls, **kwargs) -> None:
         """Tell PyMC of the statistics."""
@@ -140,13 +146,15 @@ class MRFStep(Remembering, BlockedStep):
         return several
 
     @classmethod
-    def claims(cls, var, has_grad: bool) -> bool:
-        """Whether `pm.sample` gives this variable to the step; no step that is made on request claims any."""
-        return False
+    def claims(cls, var) -> bool:
+        """Whether `pm.sample` gives a variable of the `kinds`, or one to take along, to the step."""
+        return True
 
     @classmethod
     def competence(cls, var, has_grad):
-        return Competence.IDEAL if cls.claims(var, has_grad) else Competence.INCOMPATIBLE
+        is_of_kind = isinstance((field_node(var) or var.owner).op, cls.kinds)
+        is_candidate = is_of_kind or not moved_with(var).isdisjoint(cls.takes_along)
+        return Competence.IDEAL if is_candidate and cls.claims(var) else Competence.INCOMPATIBLE
 
     @classmethod
     def _make_several(

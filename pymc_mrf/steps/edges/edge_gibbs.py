@@ -10,6 +10,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.likelihood import registered
 from pymc_mrf.distributions.parents import feeds_intractable, field_node
 from pymc_mrf.distributions.remedies import advice_of, in_place_of_pseudo, is_no_pseudo, possible_of
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
@@ -200,6 +201,7 @@ class EdgeGibbs(EdgeStep):
     )  # fmt: skip
     prefix = "edge_gibbs"
     changes_edges = True
+    kinds = takes_along = (SpikeAndSlabRV,)
     statistics: Statistics = (
         Statistic(
             "n_active", "present edges", dtype=np.int64, shown="always", should_vary=True, column="Edges"
@@ -346,10 +348,9 @@ class EdgeGibbs(EdgeStep):
         self._engine.forget()
 
     @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is a spike-and-slab variable, or the biases of the field that it feeds."""
-        is_bias = getattr(var.tag, "mrf_edge_gibbs_bias", False) and has_readable_prior(var)
-        return is_spike_and_slab(var) or (is_bias and not belongs_to_nuts(var))
+    def claims(cls, var):
+        """Whether it is a spike-and-slab variable, or biases that the step can move."""
+        return is_spike_and_slab(var) or (has_readable_prior(var) and not belongs_to_nuts(var))
 
     def _begin(self, point, w, b, prior):
         if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):

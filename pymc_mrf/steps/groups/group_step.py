@@ -241,6 +241,7 @@ class GroupStep(MRFStep):
     n_tuning_rounds: int = 1
     """Sweeps of labels and moves of values in one step, and in one while tuning."""
     prefix = "group_gibbs"
+    kinds = (DirichletProcessRV,)
     title = "group sampler"
     statistics: Statistics = (
         Statistic(
@@ -288,9 +289,9 @@ class GroupStep(MRFStep):
         return field
 
     @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is a Dirichlet process that feeds a field for which the step is the default."""
-        return is_dirichlet_process(var) and any(map(cls.is_default_for, likelihoods_fed(var)))
+    def claims(cls, var):
+        """Whether it is to be taken along, or feeds a field for which the step is the default."""
+        return not is_dirichlet_process(var) or any(map(cls.is_default_for, likelihoods_fed(var)))
 
     @classmethod
     def is_default_for(cls, likelihood: Likelihood) -> bool:

@@ -8,6 +8,7 @@ from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
+from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.likelihood import APPROXIMATE
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
@@ -114,6 +115,7 @@ class ParticleRatioGibbs(EngineGibbs):
     name = "particle_ratio_gibbs"
     invariant: ClassVar = dict.fromkeys((Particles, Exact), APPROXIMATE)
     default_for = (Particles,)
+    takes_along = (DirichletProcessRV,)
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
     remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
@@ -148,11 +150,6 @@ class ParticleRatioGibbs(EngineGibbs):
         ),
         Statistic("target_noise", "target of the noise", shown="never"),
     )
-
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is a Dirichlet process of an intractable field, or behind its node parameters."""
-        return getattr(var.tag, "mrf_group_nodes", False) or super().claims(var, has_grad)
 
     @classmethod
     def _make_several(cls, values, model: pm.Model, args, kwargs):

@@ -115,6 +115,7 @@ class CommunityGibbs(MRFStep):
     name = "community_gibbs"
     invariant: ClassVar = {Likelihood: EXACT}
     prefix = "community_gibbs"
+    kinds = EdgeCommunitiesRV, BetaRV
     statistics: Statistics = (
         Statistic("n", "communities", dtype=np.int64, shown="always", column="Communities"),
         Statistic("moved", "share of nodes that changed their community"),
@@ -160,7 +161,7 @@ class CommunityGibbs(MRFStep):
         self._warm_up()
 
     @classmethod
-    def claims(cls, var, has_grad):
+    def claims(cls, var):
         """Whether it is an `EdgeCommunities`, or can be integrated out in the model of the context."""
         model = pm.Model.get_context(error_if_none=False)
         if is_communities(var) or model is None:

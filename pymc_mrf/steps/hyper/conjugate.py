@@ -65,7 +65,7 @@ class ConjugateStep(MRFStep):
         """Make ready what a subclass needs beside its draws."""
 
     @classmethod
-    def claims(cls, var, has_grad):
+    def claims(cls, var):
         """Whether it is one in the model of the context; without one that cannot be known."""
         model = pm.Model.get_context(error_if_none=False)
         return model is not None and var in model.free_RVs and cls.is_served(var, model)
@@ -169,6 +169,7 @@ class ConjugateConcentration(ConjugateStep):
     name = "conjugate_concentration"
     invariant: ClassVar = {Likelihood: EXACT}
     prefix = "conjugate_concentration"
+    kinds = (GammaRV,)
 
     refusal: ClassVar = (
         "ConjugateConcentration draws a scalar pm.Gamma that is the alpha of DirichletProcess vectors and "
@@ -315,6 +316,7 @@ class ConjugateMeans(ConjugateStep):
     name = "conjugate_means"
     invariant: ClassVar = {Normal: EXACT, ExactOfMixed: EXACT, MonteCarloOfMixed: OF_SAMPLE}
     prefix = "conjugate_means"
+    kinds = NormalRV, FlatRV
 
     refusal: ClassVar = (
         "ConjugateMeans draws vectors of pm.Normal or pm.Flat without a transform of their own, each the "

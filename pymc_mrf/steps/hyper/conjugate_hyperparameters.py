@@ -212,6 +212,7 @@ class ConjugateHyperparameters(ConjugateStep):
     name = "conjugate_hyperparameters"
     invariant: ClassVar = {Likelihood: EXACT}
     prefix = "conjugate"
+    kinds = BetaRV, GammaRV, InvGammaRV
     statistics: Statistics = (
         Statistic("n_present", "entries that are not 0", dtype=np.int64, shown="always"),
     )

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from pymc_mrf.checks import whole_number
-from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
@@ -35,14 +34,13 @@ class MissingCellsStep(MRFStep):
 
     A subclass says of which fields, supplies `_update`, and warms up.
 
-    `fields`: Op of these fields. `n_read`: how many of their parameters the step reads; the means of
+    `kinds`: Op of these fields. `n_read`: how many of their parameters the step reads; the means of
     measurements come last. `takes_whole`: whether the step is made for fields without data as well.
     `samples`, `field` and `remedy`: for messages: what the step samples, of which field, and what helps
     where another variable depends on the cells {0}.
     """
 
     default_blocked = False
-    fields: ClassVar[type[FieldRV]]
     n_read: ClassVar[int | None] = None
     takes_whole: ClassVar[bool] = True
     samples: ClassVar[str]
@@ -52,7 +50,7 @@ class MissingCellsStep(MRFStep):
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
         (rv, _), model, step = self._only_variable(), self._model, type(self).__name__
-        if not self.claims(rv):
+        if not self.competence(rv, has_grad=False):
             raise TypeError(
                 f"{step} samples {self.samples}, but {rv.name} is something else: leave the choice of the "
                 "step to pm.sample()"
@@ -72,11 +70,9 @@ class MissingCellsStep(MRFStep):
         self._rows = np.flatnonzero(self._field.free.any(axis=1))
 
     @classmethod
-    def claims(cls, var, has_grad=False):
-        """Whether it holds missing cells of these fields, or is one."""
-        node = field_node(var)
-        is_of_kind = node is not None and isinstance(node.op, cls.fields)
-        return is_of_kind and (cls.takes_whole or node is not var.owner)
+    def claims(cls, var):
+        """Whether it holds missing cells, or may be a field without data."""
+        return cls.takes_whole or field_node(var) is not var.owner
 
     def _with_cells(self, point, values: np.ndarray) -> dict:
         name = self._field.name
@@ -112,7 +108,7 @@ class GaussianGibbs(MissingCellsStep):
     name = "gaussian_gibbs"
     invariant: ClassVar = {Normal: EXACT}
     prefix = "gaussian_gibbs"
-    fields = GaussianFieldRV
+    kinds = (GaussianFieldRV,)
     n_read = 2
     takes_whole = False
     samples = "the missing cells of a pymc_mrf.GaussianMRF that is observed"
@@ -167,7 +163,7 @@ class MixedGibbs(MissingCellsStep):
     name = "mixed_gibbs"
     invariant: ClassVar = {ExactOfMixed: EXACT, PseudoOfMixed: EXACT}
     prefix = "mixed_gibbs"
-    fields = MixedFieldRV
+    kinds = (MixedFieldRV,)
     n_read = 3
     samples = "the missing cells of a pymc_mrf.MixedMRF that is observed"
     field = "the mixed field"
@@ -238,7 +234,7 @@ class SeriesGibbs(MissingCellsStep):
     name = "series_gibbs"
     invariant: ClassVar = {Conditional: EXACT, PseudoOfLinks: APPROXIMATE}
     prefix = "series_gibbs"
-    fields = KineticRV
+    kinds = (KineticRV,)
     samples = "cells of a pymc_mrf.KineticMRF"
     field = "the field in time"
     remedy = "a KineticMRF cannot be a hidden field of other data"

@@ -159,6 +159,7 @@ class TreeGibbs(MRFStep):
     name = "tree_gibbs"
     invariant: ClassVar = {Likelihood: EXACT}
     default_blocked = False
+    kinds = (UndirectedFieldRV,)
     remembers = ("refused", "distances", "n_compared")
     prefix = "tree_gibbs"
     statistics: Statistics = (
@@ -238,12 +239,6 @@ class TreeGibbs(MRFStep):
         super()._forget()
         self.refused = 0.0
         self.distances, self.n_compared = np.zeros(2), 0
-
-    @classmethod
-    def claims(cls, var, has_grad):
-        """Whether it is a field or its missing cells, but none in time."""
-        node = field_node(var)
-        return node is not None and isinstance(node.op, UndirectedFieldRV)
 
     def _update(self, point):
         """Sweep over all trees, or propose them and their pieces one by one."""
