@@ -270,11 +270,10 @@ def values_at_draws(
     coords : dict
         Of the chains and draws that are kept; empty if there are none.
     """
-    from pytensor.graph.traversal import ancestors
+    from pymc_mrf.distributions.parents import free_behind
 
     of = variables if isinstance(variables, list) else [variables]
-    needed = set(ancestors(of, blockers=model.free_RVs))
-    inputs = [rv for rv in model.free_RVs if rv in needed]
+    inputs = free_behind(of, model)
     function = model.compile_fn(variables, inputs=inputs, point_fn=False, givens=list(givens))
     if not inputs:
         return iter([function()]), {}

@@ -7,14 +7,13 @@ def fields_of_measurements(model: Any) -> dict[Any, str]:
     """Apply nodes of the Gaussian and mixed fields of a model that are observed, and their names."""
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import fields_of
 
-    nodes: dict = {}  # both parts of a field with missing cells lead to its node
-    for rv in model.observed_RVs:
-        node = field_node(rv)
-        if node is not None and isinstance(node.op, GaussianFieldRV | MixedFieldRV):
-            nodes.setdefault(node, str(rv.name).removesuffix("_observed"))
-    return nodes
+    return {
+        node: str(rv.name).removesuffix("_observed")
+        for rv, node in fields_of(model)
+        if rv in model.observed_RVs and isinstance(node.op, GaussianFieldRV | MixedFieldRV)
+    }
 
 
 def of_cone(node: Any) -> list:

@@ -28,8 +28,6 @@ class ConeMoves:
     Parameters
     ----------
     sparse, diagonals : lists of TensorVariable
-    nodes : list of Apply
-        Of the fields.
     model : pymc.Model
 
     Attributes
@@ -40,7 +38,7 @@ class ConeMoves:
         Probability of each entry of these not to be zero, given all else, where the last sweep came by.
     """
 
-    def __init__(self, sparse: list, diagonals: list, nodes: list, model: Any) -> None:
+    def __init__(self, sparse: list, diagonals: list, model: Any) -> None:
         from pymc.distributions.shape_utils import change_dist_size
         from pymc.pytensorf import find_rng_nodes
 
@@ -62,9 +60,8 @@ class ConeMoves:
         by_name = {field.name: field for found in fields.values() for field in found}
         counts = [len(field.blocks) for field in by_name.values()]
         places = dict(zip(by_name, accumulate(counts[:-1], initial=0), strict=True))
-        own_nodes = {name: _node_of(name, nodes, model) for name in by_name}
-        self._first = [field.first for field in by_name.values()]
-        self._precisions = PointFunction([_precision(node) for node in own_nodes.values()], model)
+        self._fields = list(by_name.values())
+        self._precisions = PointFunction([_precision(field.node) for field in self._fields], model)
         self._weights = _terms(
             [
                 [
@@ -77,7 +74,7 @@ class ConeMoves:
                 for e in range(rv.owner.op.n)
             ]
         )
-        is_of = {name: strip_views(of_cone(node)[1]) for name, node in own_nodes.items()}
+        is_of = {name: strip_views(of_cone(field.node)[1]) for name, field in by_name.items()}
         sizes = [f.graph.n_nodes for f in by_name.values()]
         self._diagonals = _terms(
             [
@@ -149,20 +146,12 @@ class ConeMoves:
     def _stacked(self, point: dict[str, np.ndarray]) -> np.ndarray:
         """Precisions (B, m, m) of all blocks, smaller ones with ones beyond their diagonal."""
         stacked = []
-        for own, first in zip(self._precisions(point), self._first, strict=True):
+        for field, own in zip(self._fields, self._precisions(point), strict=True):
             d = own.shape[-1]
-            rows = own.reshape(-1, d, d)
-            for K in rows[first] if len(rows) > 1 else np.repeat(rows, len(first), axis=0):
+            for K in field.of_blocks(own.reshape(-1, d, d)):
                 stacked.append(np.eye(self._m))
                 stacked[-1][:d, :d] = K
         return np.array(stacked)
-
-
-def _node_of(name: str, nodes: list, model: Any) -> Any:
-    """Apply node of the field with the name of its observed part."""
-    from pymc_mrf.distributions.parents import field_node
-
-    return next(node for node in nodes if node is field_node(model[name]))
 
 
 def _terms(of_entries: list[list[tuple]]) -> ConeTerms:
@@ -176,16 +165,15 @@ def _terms(of_entries: list[list[tuple]]) -> ConeTerms:
 
 def _forward(rv: Any, model: Any) -> Any:
     """Make a function of values of `rv` and a point that gives them as samplers have them."""
+    from pymc_mrf.steps.common.expressions import PointFunction
+
     transform = model.rvs_to_transforms[rv]
     if transform is None:
         return lambda values, point: values
     natural = rv.type()
-    moved = model.replace_rvs_by_values([transform.forward(natural, *rv.owner.inputs)])
-    inputs = list(model.value_vars)
-    f = model.compile_fn(
-        moved, inputs=[natural, *inputs], point_fn=False, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
-    return lambda values, point: f(values, *(point[v.name] for v in inputs))[0]
+    moved = transform.forward(natural, *rv.owner.inputs)
+    f = PointFunction(moved, model, {"mode": "FAST_COMPILE"}, given=[natural])
+    return lambda values, point: f(point, values)
 
 
 def _presence(prior: Any, low: np.ndarray, high: np.ndarray) -> np.ndarray:

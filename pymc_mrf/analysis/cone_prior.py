@@ -238,7 +238,7 @@ class _Walk:
             self._steps.append(ConjugateHyperparameters(conjugate, model=model))
         if sliced:
             self._steps.append(SliceMoves(sliced, moved, nodes, model))
-        self._cone = ConeMoves(sparse, diagonals, nodes, model)
+        self._cone = ConeMoves(sparse, diagonals, model)
         self._model, self._names = model, [rv.name for rv in moved]
         self._read = PointFunction(list(moved), model)
 

@@ -279,7 +279,7 @@ def field_draws(
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import field_named, fields_of
 
     check_tree(idata, "idata")
     model = pm.modelcontext(model)
@@ -288,14 +288,14 @@ def field_draws(
     served: dict[type, type[FieldDraws]] = {
         MarkovRandomFieldRV: StateDraws, GaussianFieldRV: NormalDraws, MixedFieldRV: MixedDraws,
     }  # fmt: skip
-    node = field_node(model[var_name]) if var_name in model.named_vars else None
+    node = field_named(model, var_name)
     for kind, draws in served.items():
         if node is not None and isinstance(node.op, kind):
             return draws(node, idata, var_name, model, max_draws, group, covariates)
     fields = [
         repr(str(rv.name))
-        for rv in model.observed_RVs
-        if (of := field_node(rv)) is not None and isinstance(of.op, tuple(served))
+        for rv, of in fields_of(model)
+        if rv in model.observed_RVs and isinstance(of.op, tuple(served))
     ]
     raise ValueError(
         f"{var_name!r} is no field of the model with weights on pairs; it has {', '.join(fields) or 'none'}"

@@ -119,13 +119,11 @@ def forecast(
 def field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:
     """Name and apply node of a field in time of a model."""
     from pymc_mrf.distributions.kinetic_rv import KineticRV
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import fields_of
 
-    found: dict[str, Any] = {}
-    for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is not None and isinstance(node.op, KineticRV) and node not in found.values():
-            found[rv.name] = node
+    found: dict[str, Any] = {
+        rv.name: node for rv, node in fields_of(model) if isinstance(node.op, KineticRV)
+    }
     if var_name is None and len(found) == 1:
         return next(iter(found.items()))
     if var_name is None or var_name not in found:

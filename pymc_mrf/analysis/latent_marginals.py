@@ -10,7 +10,7 @@ from pymc_mrf.analysis._posterior import checked_group, dims_of
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import field_named, variables_of
 
 
 class LatentMarginals:
@@ -53,21 +53,21 @@ class LatentMarginals:
     def __init__(self, x: Any, model: pm.Model | None = None) -> None:
         model, name = pm.modelcontext(model), getattr(x, "name", None)
         named = model.named_vars.get(name)  # a field with missing cells is returned as an expression
-        node = None if named is None else field_node(named)
-        free = [rv for rv in model.free_RVs if node is not None and field_node(rv) is node]
+        node = field_named(model, name)
+        free = None if node is None else variables_of(node, model)[1]
         if node is not None and not isinstance(node.op, DiscreteFieldRV):
             raise TypeError(
                 f"LatentMarginals counts states, but {name} is a {node.op.family.title}, whose nodes have "
                 "none: let pm.sample keep its draws, or pm.Deterministic what is wanted of them"
             )
-        if node is None or not free:
+        if node is None or free is None:
             raise TypeError(
                 "LatentMarginals counts a free field of the model, such as pymc_mrf.Ising, but "
                 f"{name or repr(x)} is none; pass the variable itself, as in model['x']"
             )
         x = named
-        self._field, self._name = name, model.rvs_to_values[free[0]].name
-        self._observed = None if x is free[0] else value_of(model.rvs_to_values[x])
+        self._field, self._name = name, model.rvs_to_values[free].name
+        self._observed = None if x is free else value_of(model.rvs_to_values[x])
         pairwise = isinstance(node.op, MarkovRandomFieldRV)
         n_states = node.op.family.n_states if pairwise else max(node.op.graph.cardinalities)
         self._states = node.op.decode(np.arange(n_states))

@@ -62,14 +62,14 @@ def network_at(
     from pytensor.tensor.shape import SpecifyShape
 
     from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
-    from pymc_mrf.distributions.parents import field_node
+    from pymc_mrf.distributions.parents import field_named
     from pymc_mrf.steps.common.expressions import natural_parameter
 
     check_tree(idata, "idata")
     model = pm.modelcontext(model)
     if not isinstance(var_name, str):
         raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
-    node = field_node(model[var_name]) if var_name in model.named_vars else None
+    node = field_named(model, var_name)
     if node is None or isinstance(node.op, FactorGraphRV) or node.op.family.edge_axes:
         raise ValueError(f"{var_name!r} is no field of the model with weights on pairs")
     family, graph = node.op.family, node.op.graph

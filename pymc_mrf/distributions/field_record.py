@@ -142,14 +142,11 @@ class FieldRecord:
 
 def records_of(model: pm.Model) -> dict[str, FieldRecord]:
     """Describe the fields of a model that have a graph of pairs or arrows, by their names."""
-    found: dict[Any, FieldRecord] = {}  # both parts of a field with missing cells lead to its node
-    for rv in [*model.observed_RVs, *model.free_RVs]:
-        node = field_node(rv)
-        if node is None or node in found:
-            continue
-        if isinstance(getattr(node.op, "graph", None), PairwiseGraph | LaggedGraph):
-            found[node] = _described(model, rv.name, node)
-    return {record.name: record for record in found.values()}
+    return {
+        rv.name: _described(model, rv.name, node)
+        for rv, node in fields_of(model)
+        if isinstance(getattr(node.op, "graph", None), PairwiseGraph | LaggedGraph)
+    }
 
 
 def _described(model: pm.Model, name: str, node: Any) -> FieldRecord:

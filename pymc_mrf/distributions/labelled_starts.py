@@ -13,7 +13,7 @@ from pymc.initial_point import make_initial_point_fn
 from pytensor.graph.rewriting.basic import GraphRewriter
 
 from pymc_mrf.checks import axes_of_values, check_labels
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import field_named
 
 
 class StrangeLabelsError(AssertionError, ValueError):
@@ -39,7 +39,7 @@ def check_start(model: pm.Model, name: str, start: Any) -> None:
     """Refuse a start whose axes have other labels than the nodes, or the dimensions, of its variable."""
     if isinstance(start, str) or not any(axes := axes_of_values(start, name)):
         return
-    node = field_node(model.named_vars[name]) if name in model.named_vars else None
+    node = field_named(model, name)
     dims = list(model.named_vars_to_dims.get(name) or ())
     labels = [model.coords.get(dim) for dim in dims]
     if node is not None:

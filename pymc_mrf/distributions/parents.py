@@ -24,6 +24,12 @@ def free_parents(node, model: pm.Model) -> list:
     return [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
 
 
+def free_behind(variables, model: pm.Model) -> list:
+    """Find the free variables from which these are computed, in model order; none behind these."""
+    reached = set(ancestors(variables, blockers=model.free_RVs))
+    return [rv for rv in model.free_RVs if rv in reached]
+
+
 def tag_parents(node, model: pm.Model) -> None:
     """Tag the free variables from which the parameters of a field are computed.
 
@@ -44,8 +50,7 @@ def tag_parents(node, model: pm.Model) -> None:
             )
         variable.tag.mrf_likelihoods = (*likelihoods_fed(variable), node.op.likelihood)
     edge, *nodes = node.op.edge_and_node_parameters(node)
-    terms = [rv for rv in ancestors([edge], blockers=model.free_RVs) if rv in model.free_RVs]
-    if any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in terms):
+    if any(isinstance(rv.owner.op, SpikeAndSlabRV) for rv in free_behind([edge], model)):
         for parameter in nodes:
             bias = free_bias(parameter, model)
             for rv in free_terms(parameter, model) if bias is None else [bias.rv]:
@@ -68,10 +73,9 @@ def free_bias(parameter, model: pm.Model) -> FreeBias | None:
     bias = strip_views(parameter)
     if bias in model.free_RVs:
         return FreeBias(bias, None) if model.rvs_to_transforms.get(bias) is None else None
-    reached = set(ancestors([bias], blockers=model.free_RVs))
-    for rv in model.free_RVs:
+    for rv in free_behind([bias], model):
         transform = model.rvs_to_transforms.get(rv)
-        if rv in reached and transform is not None and rv.type.ndim == bias.type.ndim:
+        if transform is not None and rv.type.ndim == bias.type.ndim:
             if is_same(bias, transform.forward(rv, *rv.owner.inputs)):
                 return FreeBias(rv, transform)
     return None
@@ -83,8 +87,7 @@ def free_terms(parameter, model: pm.Model) -> list:
     All that it depends on are then free variables with its number of dimensions and without a transform.
     """
     total = strip_views(parameter)
-    reached = set(ancestors([total], blockers=model.free_RVs))
-    terms = [rv for rv in model.free_RVs if rv in reached]
+    terms = free_behind([total], model)
     alike = all(
         rv.type.ndim == total.type.ndim and model.rvs_to_transforms.get(rv) is None for rv in terms
     )
@@ -134,8 +137,22 @@ def field_node(rv):
     return node
 
 
+def field_named(model: pm.Model, name: Any):
+    """Find the apply node of the field with a name; None if there is none."""
+    return field_node(model[name]) if name in model.named_vars else None
+
+
+def variables_of(node, model: pm.Model) -> tuple[Any, Any]:
+    """Find the observed and the free variable of a field by its apply node; None in the place of either."""
+    parts = (
+        (rv for rv in rvs if field_node(rv) is node) for rvs in (model.observed_RVs, model.free_RVs)
+    )
+    observed, free = (next(part, None) for part in parts)
+    return observed, free
+
+
 def fields_of(model: pm.Model) -> list[tuple]:
-    """Find the fields of a model: a variable of each, and its apply node."""
+    """Find the fields of a model: a variable of each, the observed one of two, and its apply node."""
     first: dict = {}  # both parts of a field with missing cells lead to its node
     for rv in [*model.observed_RVs, *model.free_RVs]:
         if (node := field_node(rv)) is not None:

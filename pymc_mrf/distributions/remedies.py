@@ -8,7 +8,7 @@ from pytensor.graph.basic import Variable
 
 from pymc_mrf.distributions.arguments import GivenData
 from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood, possible
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import variables_of
 
 
 def listed(likelihoods: Sequence[type[Likelihood]]) -> str:
@@ -79,17 +79,20 @@ def is_no_pseudo(likelihood: type[Likelihood]) -> bool:
     return not likelihood.is_pseudo
 
 
-def advice_of(node, left: Sequence[type[Likelihood]], verb: str) -> str:
-    """`advice` for a field of a model, by its apply node."""
-    return advice(DeclaredField(node.op, node.op.dist_params(node)), left, verb)
-
-
 def possible_of(
     node, model: pm.Model, among: Callable[[type[Likelihood]], bool] = lambda likelihood: True
 ) -> list[type[Likelihood]]:
     """`possible` likelihoods of a field of a model, by its apply node."""
-    observed = [rv for rv in model.observed_RVs if field_node(rv) is node]
-    is_fixed = all(not isinstance(model.rvs_to_values[rv], SharedVariable) for rv in observed)
-    parameters = node.op.dist_params(node)
-    field = DeclaredField(node.op, parameters, model=model, is_fixed=bool(observed) and is_fixed)
-    return possible(field, among)
+    observed, _ = variables_of(node, model)
+    is_fixed = observed is not None and not isinstance(model.rvs_to_values[observed], SharedVariable)
+    return possible(
+        DeclaredField(node.op, node.op.dist_params(node), model=model, is_fixed=is_fixed), among
+    )
+
+
+def advice_of(
+    node, model: pm.Model, verb: str, among: Callable[[type[Likelihood]], bool] = lambda likelihood: True
+) -> str:
+    """`advice` for a field of a model, by its apply node, of its `possible_of`; "" if there are none."""
+    left = possible_of(node, model, among)
+    return advice(DeclaredField(node.op, node.op.dist_params(node)), left, verb) if left else ""

@@ -12,7 +12,7 @@ from pymc.step_methods.compound import BlockedStep, Competence
 
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.parents import feeds_intractable
-from pymc_mrf.distributions.remedies import advice_of, possible_of
+from pymc_mrf.distributions.remedies import advice_of
 from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition
 from pymc_mrf.papers.auxiliary_variable import AuxiliaryVariableMH
 from pymc_mrf.papers.persistent_langevin import PersistentLangevin
@@ -20,9 +20,8 @@ from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.papers.stripped_beta import StrippedBetaGibbs
 from pymc_mrf.steps.auxiliary.exchange import Exchange
 from pymc_mrf.steps.auxiliary.intractable_fields import parents_of_intractable_fields
-from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.base import MRFStep, hand_back
 from pymc_mrf.steps.common.expressions import fields_fed
-from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.groups.group_gibbs import ExactGibbs, GroupGibbs
 from pymc_mrf.steps.groups.group_step import GroupStep, is_dirichlet_process
@@ -93,7 +92,7 @@ class Unsampleable(BlockedStep):
                 raise ValueError(
                     f"{rv.name} is discrete and parametrises a field whose partition function is "
                     "intractable, and no step samples that; "
-                    f"{advice_of(feeding[rv], possible_of(feeding[rv], model), 'declare the field with')}"
+                    f"{advice_of(feeding[rv], model, 'declare the field with')}"
                 )
             else:
                 others.append(value)

@@ -19,7 +19,7 @@ from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import fields_of
 from pymc_mrf.distributions.remedies import advice, check_fixed, refusal
 from pymc_mrf.distributions.scalar import entries_behind
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -289,9 +289,8 @@ class MonteCarlo(Likelihood):
 
 def _likelihoods_of(entries: list[Variable]) -> list[Likelihood]:
     """Likelihoods of the fields of the model, so far, that some of these vectors feed."""
-    model = pm.modelcontext(None)
-    nodes = [field_node(rv) for rv in [*model.observed_RVs, *model.free_RVs]]
-    fed = [node for node in nodes if node and any(v in entries for v in ancestors(node.inputs))]
+    nodes = [node for _, node in fields_of(pm.modelcontext(None))]
+    fed = [node for node in nodes if any(v in entries for v in ancestors(node.inputs))]
     return [node.op.likelihood for node in fed]
 
 

@@ -16,13 +16,20 @@ import pytensor.tensor as pt
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import grad_undefined
 from pytensor.graph import Op
-from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.graph.traversal import explicit_graph_inputs
 from pytensor.tensor.type import discrete_dtypes
 
 from pymc_mrf.distributions._numba import NumbaOp
 from pymc_mrf.distributions.foreign_routes import Guarded
 from pymc_mrf.distributions.likelihood import AGAINST, APPROXIMATE, DeclaredField, Likelihood
-from pymc_mrf.distributions.parents import FreeBias, field_node, free_bias, strip_views
+from pymc_mrf.distributions.parents import (
+    FreeBias,
+    field_node,
+    fields_of,
+    free_behind,
+    free_bias,
+    strip_views,
+)
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.junction_tree import AUTO_CELLS
 from pymc_mrf.likelihood.monte_carlo.checks import EDGE_NOISE
@@ -128,7 +135,7 @@ def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
 
 def _serves_particles(field: DeclaredField, model: pm.Model) -> bool:
     """Whether steps move the free variables behind a field whose partition function is not known."""
-    free = _free(field.parameters, model)
+    free = free_behind(field.parameters, model)
     if any(not v.type.dtype.startswith("float") for v in free):
         return False
     return not any(
@@ -143,9 +150,11 @@ def _is_plain(rv, field: DeclaredField, model: pm.Model) -> bool:
     bare = strip_views(edge)
     if bare.owner is not None and bare.owner.op == pt.sigmoid:
         bare = strip_views(bare.owner.inputs[0])
-    fed = {node for v in model.basic_RVs if (node := field_node(v)) and rv in _free(node.inputs, model)}
+    fed = {node for _, node in fields_of(model) if rv in free_behind(node.inputs, model)}
     others = [node for node in fed if node.op.dist_params(node)[0] is not edge]
-    moved = all(not _free([b], model) or _feeds_field_only(free_bias(b, model), model) for b in nodes)
+    moved = all(
+        not free_behind([b], model) or _feeds_field_only(free_bias(b, model), model) for b in nodes
+    )
     return bare is rv and field.rows_are_alike and moved and not others
 
 
@@ -154,9 +163,4 @@ def _feeds_field_only(bias: FreeBias | None, model: pm.Model) -> bool:
     if bias is None:
         return False
     others = [v for v in [*model.basic_RVs, *model.potentials] if v.owner and field_node(v) is None]
-    return not any(bias.rv in _free(v.owner.inputs, model) for v in others if v is not bias.rv)
-
-
-def _free(variables: Sequence, model: pm.Model) -> list:
-    """Free variables on which these depend."""
-    return [v for v in ancestors(variables, blockers=model.free_RVs) if v in model.free_RVs]
+    return not any(bias.rv in free_behind(v.owner.inputs, model) for v in others if v is not bias.rv)

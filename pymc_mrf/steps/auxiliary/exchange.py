@@ -38,9 +38,8 @@ from pymc_mrf.steps.auxiliary.exchange_proposals import (
     target_acceptance,
 )
 from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES, intractable_fields, served_fields
-from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep
-from pymc_mrf.steps.common.expressions import PointFunction
-from pymc_mrf.steps.common.pymc_steps import hand_back
+from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, hand_back
+from pymc_mrf.steps.common.expressions import PointFunction, terms_with
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
@@ -190,16 +189,9 @@ class Exchange(MRFStep):
 
     def _compile(self, model: pm.Model) -> None:
         """Compile one function: log density of all terms but the fields, parameters of the fields."""
-        fields = set(intractable_fields(model))
-        own = set(self.vars)
-        terms = [
-            term
-            for term in [*model.basic_RVs, *model.potentials]
-            # by values, not by variables: a transform may carry the dependence further
-            if term not in fields and not own.isdisjoint(ancestors([model.logp(vars=[term])]))
-        ]
+        terms, _ = terms_with(self.vars, model, set(intractable_fields(model).values()))
         parameters = [p for field in self._fields for p in field.parameters]
-        outputs = [model.logp(vars=terms), *parameters]
+        outputs = [model.logp(vars=[term for term, _ in terms]), *parameters]
         self._f = PointFunction(outputs, model, self._compile_kwargs)
 
     def _coordinates(self, point) -> np.ndarray:

@@ -19,7 +19,7 @@ import pymc as pm
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.parents import field_node, free_parents
-from pymc_mrf.distributions.remedies import advice_of, possible_of
+from pymc_mrf.distributions.remedies import advice_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.graph.factor_graph import factor_links
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood, pseudo_likelihood
@@ -318,14 +318,14 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
     for parent in free_parents(node, model):
         kind = type(parent.owner.op)
         if kind in POINT_MASSES:
-            left = possible_of(node, model, lambda likelihood: not likelihood.is_intractable)
-            declared = advice_of(node, left, "declare the field with")
+            verb = "declare the field with"
+            declared = advice_of(node, model, verb, lambda likelihood: not likelihood.is_intractable)
             raise ValueError(
                 f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
                 f"{REMEDIES[kind].format(parent.name)}; or {declared}"
             )
         if parent.dtype.startswith(("int", "uint", "bool")):
-            declared = advice_of(node, possible_of(node, model), "declare the field with")
+            declared = advice_of(node, model, "declare the field with")
             raise ValueError(
                 f"{step} samples continuous variables, but {rv.name} depends on the discrete "
                 f"{parent.name}; {declared}, or "

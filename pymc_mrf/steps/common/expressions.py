@@ -3,7 +3,7 @@
 What many steps of a model would compile in turn is compiled once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, pushforward
+from pytensor.graph.basic import Variable
 from pytensor.graph.replace import graph_replace
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.subtensor import AdvancedSubtensor, Subtensor
@@ -39,6 +40,8 @@ class PointFunction:
         In terms of the random variables of `model`, or of its value variables.
     model : pymc.Model
     compile_kwargs : dict, optional
+    given : sequence of Variable
+        Further inputs, of which it need not depend on all.
 
     Attributes
     ----------
@@ -48,7 +51,13 @@ class PointFunction:
         All on which it depends.
     """
 
-    def __init__(self, outputs: Any, model: pm.Model, compile_kwargs: dict | None = None) -> None:
+    def __init__(
+        self,
+        outputs: Any,
+        model: pm.Model,
+        compile_kwargs: dict | None = None,
+        given: Sequence[Variable] = (),
+    ) -> None:
         self._is_list = isinstance(outputs, list)
         replaced = model.replace_rvs_by_values(outputs if self._is_list else [outputs])
         numbers = [filling_number(v) if None not in v.type.shape else None for v in replaced]
@@ -60,14 +69,16 @@ class PointFunction:
         inputs = [v for v in model.value_vars if v in self.variables]
         self.names = [v.name for v in inputs]
         options = {"trust_input": True, **(compile_kwargs or {})}
-        if not inputs:
+        if given:
+            options["on_unused_input"] = "ignore"
+        elif not inputs:
             options.setdefault("mode", "FAST_COMPILE")
-        self._f = model.compile_fn(compiled, inputs=inputs, point_fn=False, **options)
+        self._f = model.compile_fn(compiled, inputs=[*inputs, *given], point_fn=False, **options)
 
-    def __call__(self, point: Mapping[str, np.ndarray]) -> Any:
-        """Evaluate at `point`."""
+    def __call__(self, point: Mapping[str, np.ndarray], *given: np.ndarray) -> Any:
+        """Evaluate at `point`, and at arrays of the types of the further inputs."""
         # of one type always: numba compiles a number, a column of a matrix and a vector apart
-        found = self._f(*(np.asarray(point[name], order="C") for name in self.names))
+        found = self._f(*(np.asarray(point[name], order="C") for name in self.names), *given)
         values = [
             value if shape is None else np.full(shape, value)
             for value, shape in zip(found, self._shapes, strict=True)
@@ -207,6 +218,28 @@ def fields_fed(rv, model: pm.Model) -> list:
     """Apply nodes of the fields that depend on `rv` directly."""
     nodes = (field_node(child) for child in children(rv, model))
     return [node for node in nodes if node is not None]
+
+
+def terms_with(
+    values: Iterable[Any], model: pm.Model, without: Iterable[Any] = ()
+) -> tuple[list[tuple], list[tuple]]:
+    """Random variables and potentials, each with its log density, that depend on some values, and the others.
+
+    By values, not by variables: a transform may carry the dependence further, as bounds of an interval do.
+
+    Parameters
+    ----------
+    values : iterable of TensorVariable
+        Value variables.
+    model : pymc.Model
+    without : iterable of Apply
+        Fields that are left out.
+    """
+    terms = [v for v in [*model.basic_RVs, *model.potentials] if field_node(v) not in without]
+    own, found, rest = set(values), list[tuple](), list[tuple]()
+    for pair in zip(terms, model.logp(vars=terms, sum=False) if terms else [], strict=True):
+        (rest if own.isdisjoint(ancestors(pair[1:])) else found).append(pair)
+    return found, rest
 
 
 def constant_value(parameter) -> np.ndarray | None:

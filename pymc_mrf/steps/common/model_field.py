@@ -11,7 +11,7 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import variables_of
 from pymc_mrf.steps.common.expressions import PointFunction
 
 
@@ -39,8 +39,9 @@ class FieldCells:
         Cells that are not observed.
     table : (n, d) array
         Values, NaN in free cells.
-    only_means_change : bool
-        Whether what engines take changes, but with means that all rows share alone.
+    changes, only_means_change : bool
+        Whether what engines take does from draw to draw, with missing cells or random means; and with means
+        that all rows share alone.
 
     Raises
     ------
@@ -53,14 +54,14 @@ class FieldCells:
     def __init__(self, node, model: pm.Model) -> None:
         self.op = op = node.op
         d = op.n_variables
-        parts = {rv in model.free_RVs: rv for rv in model.basic_RVs if field_node(rv) is node}
-        self.is_free = True in parts
-        self.name: str = model.rvs_to_values[parts[True]].name if self.is_free else parts[False].name
-        if False in parts:
-            table = _data_of(parts[False], model)
+        observed, free = variables_of(node, model)
+        self.is_free = self.changes = free is not None
+        self.name: str = model.rvs_to_values[free].name if self.is_free else observed.name
+        if observed is not None:
+            table = _data_of(observed, model)
             if table.ndim == 0 or table.shape[-1] != d:
                 raise ValueError(
-                    f"the data of {parts[False].name} have the shape {table.shape}, but their last dimension "
+                    f"the data of {observed.name} have the shape {table.shape}, but their last dimension "
                     f"must be the {d} variables of the field: pass such data to pm.set_data"
                 )
         else:
@@ -150,11 +151,6 @@ class ModelField(FieldCells):
         x.reshape(-1)[self._free_places] = self.free_states(point[self.name])
         return x
 
-    @property
-    def changes(self) -> bool:
-        """Whether states do from draw to draw."""
-        return self.is_free
-
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """State indices int8 at `point`, as engines take them."""
         return self.op.arrange(self.states(point))
@@ -200,6 +196,8 @@ class MeasuredField(FieldCells):
     ----------
     measured : (c,) int64 array
         Which variables are measurements.
+    scale : (c,) array
+        Of these.
 
     Raises
     ------
@@ -212,11 +210,13 @@ class MeasuredField(FieldCells):
         super().__init__(node, model)
         columns = self.op.columns
         self.measured: np.ndarray = columns.measurements
+        self.scale = np.array(self.op.scale)
         self._read = PointFunction(node.op.dist_params(node)[-1], model)
         self._start = model.initial_point()
         start = np.asarray(self._read(self._start), dtype=np.float64)
         is_shared = start.size == len(self.measured)
-        self.only_means_change = is_shared and bool(self._read.names) and not self.is_free
+        self.changes = self.is_free or bool(self._read.names)
+        self.only_means_change = is_shared and self.changes and not self.is_free
         self._first_means = start.ravel()
         finite = "pass finite numbers to pm.set_data, and missing cells as `observed`"
         for i in self.measured:
@@ -236,11 +236,6 @@ class MeasuredField(FieldCells):
                 f"{what}"
             )
 
-    @property
-    def changes(self) -> bool:
-        """Whether what engines take does: with missing cells, or with random means."""
-        return self.is_free or bool(self._read.names)
-
     def values(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Values (n, d) of all cells at `point`."""
         if not self.is_free:
@@ -258,7 +253,7 @@ class MeasuredField(FieldCells):
     def scaled(self, x: np.ndarray, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Values (n, d) as engines take them: of measurements deviations from the means over the scale."""
         out = x.copy()
-        out[:, self.measured] = (x[:, self.measured] - self.means(point)) / np.array(self.op.scale)
+        out[:, self.measured] = (x[:, self.measured] - self.means(point)) / self.scale
         return out
 
     def shift(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -266,7 +261,7 @@ class MeasuredField(FieldCells):
 
         If all rows share them.
         """
-        return (np.asarray(self._read(point)).ravel() - self._first_means) / np.array(self.op.scale)
+        return (np.asarray(self._read(point)).ravel() - self._first_means) / self.scale
 
     def present(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return what engines take at `point`, (n, d)."""

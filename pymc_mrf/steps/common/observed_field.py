@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.distributions.likelihood import Likelihood
-from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import advice_of, possible_of
+from pymc_mrf.distributions.parents import field_node, free_behind, variables_of
+from pymc_mrf.distributions.remedies import advice_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.edges.shared_edges import Share
@@ -70,9 +69,9 @@ def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
 
 def missing_part(child, model: pm.Model):
     """Return the free part of a field of which `child` is the observed or the free part; else None."""
-    node, parts = field_node(child), [*model.free_RVs, *model.observed_RVs]
-    parts = [rv for rv in parts if node is not None and field_node(rv) is node]
-    return parts[0] if len(parts) == 2 else None
+    node = field_node(child)
+    observed, free = (None, None) if node is None else variables_of(node, model)
+    return free if observed is not None else None
 
 
 def observed_fields(
@@ -174,14 +173,15 @@ class ObservedField:
     Attributes
     ----------
     name : str
+    node : Apply
     likelihood : Likelihood
     graph : PairwiseGraph or LaggedGraph
     family : Family
     x : (n, d) int8 array, or float64 array
         Observed state indices, plausible ones in missing cells; of a field in time rows with a past, the
         earlier ones beside each; of Gaussian and mixed fields deviations from the means.
-    changes : bool
-        Whether these do from draw to draw, with missing cells or random means.
+    cells : FieldCells
+        Those of the data, which tell what changes from draw to draw.
     blocks : list of int64 arrays
         Rows of `x` with the same parameters, whatever these are.
     first : list of int
@@ -219,7 +219,7 @@ class ObservedField:
         node = field_node(child)
         op = node.op
         parameters = op.edge_and_node_parameters(node)
-        self.name: str = child.name
+        self.node, self.name = node, str(child.name)
         self.likelihood: Likelihood = op.likelihood
         self._step = step
         self._model = model
@@ -233,8 +233,7 @@ class ObservedField:
         if share is None and mixes:
             share = constant_share(edge_parameter, rv, model)
         if share is None:
-            reached = set(ancestors(parameters[:1], blockers=model.free_RVs))
-            others = [v.name for v in model.free_RVs if v in reached and v is not rv]
+            others = [v.name for v in free_behind(parameters[:1], model) if v is not rv]
             remedy = (
                 f"pass {rv.name} as it is, or entries of it, and put a scale or shift into its "
                 "distribution's parameters"
@@ -257,15 +256,15 @@ class ObservedField:
                 f"{step} needs {itself} as the {self.family.edge_parameter} of {self.name}, not another "
                 f"expression of {rv.name}; {remedy}"
             )
-        self._cells = field_of(node, model)
-        self.changes, self.x = self._cells.changes, self._cells.first()
-        rows = np.arange(len(self._cells.free))[op.table_rows]
+        self.cells = field_of(node, model)
+        self.x = self.cells.first()
+        rows = np.arange(len(self.cells.free))[op.table_rows]
         self.blocks = [np.arange(len(rows))]
         if mixes and varies_by_row(node):
-            self.blocks = self._rows_alike(len(self._cells.free), rows)
+            self.blocks = self._rows_alike(len(self.cells.free), rows)
         self.first = [int(rows[block[0]]) for block in self.blocks]
         self.entries = share.entries
-        self.factors = self._by_block(share.factors)
+        self.factors = self.of_blocks(share.factors.reshape(-1, share.factors.shape[-1]))
         used = self.entries[(self.factors != 0.0).any(axis=0)]
         if len(np.unique(used)) < len(used):
             twice = np.flatnonzero(np.bincount(used) > 1)[0]
@@ -281,7 +280,7 @@ class ObservedField:
             )
         self.node_parameters = parameters[1:]
         self.node_parameter = parameters[1] if len(parameters) == 2 else None
-        if rv in set(ancestors(op.dist_params(node)[1:], blockers=model.free_RVs)):
+        if rv in free_behind(op.dist_params(node)[1:], model):
             raise ValueError(
                 f"{step} moves {rv.name} with the node parameters held fixed, but the "
                 f"{self.family.node_parameter} of {self.name} depends on {rv.name}: let it depend on "
@@ -292,22 +291,11 @@ class ObservedField:
 
     def advice(self, among: Callable[[type[Likelihood]], bool], verb: str) -> str:
         """Say with which of some likelihoods the field may be declared; "" if with none."""
-        node = field_node(self._model[self.name])
-        left = possible_of(node, self._model, among)
-        return advice_of(node, left, verb) if left else ""
+        return advice_of(self.node, self._model, verb, among)
 
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""
-        return self._cells.present(point) if self.changes else self.x
-
-    @property
-    def only_means_change(self) -> bool:
-        """Whether the data change, but with means that all rows share alone."""
-        return self._cells.only_means_change
-
-    def shift(self, point: dict) -> np.ndarray:
-        """How far the means at `point` are from those of `x`, (c,)."""
-        return self._cells.shift(point)
+        return self.cells.present(point) if self.cells.changes else self.x
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
@@ -326,9 +314,8 @@ class ObservedField:
         _, kind = np.unique(np.concatenate(found, axis=1)[rows], axis=0, return_inverse=True)
         return [np.flatnonzero(kind == k) for k in range(kind.max() + 1)]
 
-    def _by_block(self, values: np.ndarray) -> np.ndarray:
-        """One of the rows of each block, (blocks, r), of parameters of edges (..., r)."""
-        rows = values.reshape(-1, values.shape[-1])
+    def of_blocks(self, rows: np.ndarray) -> np.ndarray:
+        """One of the rows of each block, (blocks, ...), of (1 or n, ...) that the blocks share."""
         return rows[self.first] if len(rows) > 1 else np.repeat(rows, len(self.blocks), axis=0)
 
     def offset_reader(self, compile_kwargs: dict | None = None) -> Callable[[dict], np.ndarray]:
@@ -345,15 +332,18 @@ class ObservedField:
         name = self._vector
         read = function_of_point(self._parameters[0], self._model, compile_kwargs)
 
+        def at(point: dict, vector: np.ndarray) -> np.ndarray:
+            value = np.array(read({**point, name: vector}), dtype=np.float64)
+            return self.of_blocks(value.reshape(-1, value.shape[-1]))
+
         def offset(point: dict) -> np.ndarray:
-            value = read({**point, name: np.zeros_like(point[name])})
-            return self._by_block(np.array(value, dtype=np.float64))
+            return at(point, np.zeros_like(point[name]))
 
         point = start_of(self._model)
         shape = point[name].shape
         near = np.random.default_rng(0).standard_normal(shape)
         for x in (near, np.full(shape, FAR), np.full(shape, -FAR)):
-            change = self._by_block(np.asarray(read({**point, name: x}))) - offset(point)
+            change = at(point, x) - offset(point)
             if not np.allclose(change, self.factors * x[self.entries], equal_nan=True):
                 raise ValueError(
                     f"{self._step} needs a sum of which one term is {name}, or entries of it, times constant "

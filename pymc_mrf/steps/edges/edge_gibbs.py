@@ -13,9 +13,9 @@ from pymc_mrf.distributions.remedies import advice_of, in_place_of_pseudo, is_no
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
+from pymc_mrf.steps.common.base import hand_back
 from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
-from pymc_mrf.steps.common.pymc_steps import hand_back
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.edges.edge_engines import EdgeStart, PseudoClaims, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
@@ -255,10 +255,9 @@ class EdgeGibbs(EdgeStep):
                 continue
             fed = [child for child in children(rv, model) if field_node(child) is None]
             node = fields_fed(rv, model)[0]
-            left = possible_of(node, model)
             remedy = "Pass it to the step of the edges, EdgeGibbs or PersistentLangevin, as well"
-            if type(node.op.likelihood) not in left:
-                remedy = advice_of(node, left, "declare the field with")
+            if type(node.op.likelihood) not in possible_of(node, model):
+                remedy = advice_of(node, model, "declare the field with")
                 remedy = remedy[0].upper() + remedy[1:]
                 if fed:
                     remedy += f", or let {fed[0].name} depend on something else than {rv.name}"
@@ -297,7 +296,7 @@ class EdgeGibbs(EdgeStep):
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
         self._engine = engine_of(self._target, self._is_shared, self._options)
         self._information = self._engine.information.copy()
-        only_means = all(field.only_means_change for field in fields)
+        only_means = all(field.cells.only_means_change for field in fields)
         self._only_means_change = self._engine.takes_means and only_means
         field = getattr(self._engine.view, "whole", self._engine.view).field
         self._start = EdgeStart(fields, field, scale, bool(biases.free))
@@ -365,9 +364,9 @@ class EdgeGibbs(EdgeStep):
         if self._is_shared:
             self._engine.set_offset(self._offset(point))
         if self._only_means_change:
-            shifts = [field.shift(point) for field in self._fields for _ in field.blocks]
+            shifts = [field.cells.shift(point) for field in self._fields for _ in field.blocks]
             self._engine.set_means(shifts)
-        elif any(field.changes for field in self._fields):
+        elif any(field.cells.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
         return super()._update(point)

@@ -198,8 +198,7 @@ class NodeReader:
     ) -> None:
         self.name, self._op = "", None
         self.shape = field.family.node_shapes(field.graph.n_nodes)[part]
-        self._first = field.first
-        self._field = field.name
+        self._field = field
         self._table: TabulatedPrior | None = None
         if bias is None:
             self.inputs: list = field.node_parameters[part : part + 1]
@@ -226,7 +225,7 @@ class NodeReader:
     @property
     def size(self) -> int:
         """Number of node parameters of all blocks."""
-        return len(self._first) * int(np.prod(self.shape))
+        return len(self._field.blocks) * int(np.prod(self.shape))
 
     def fixed(self, values: list[np.ndarray]) -> np.ndarray | None:
         """Node parameters of all blocks at these values of the `inputs`; None if they are to be moved."""
@@ -235,13 +234,12 @@ class NodeReader:
         if not values:
             return np.zeros(0)
         rows = np.array(values[0], dtype=np.float64).reshape(-1, *self.shape)
-        if len(rows) > 1 and len(self._first) == 1:
+        if len(rows) > 1 and len(self._field.blocks) == 1:
             raise ValueError(
-                f"the node parameters of {self._field} have shape {values[0].shape}, but must have "
+                f"the node parameters of {self._field.name} have shape {values[0].shape}, but must have "
                 f"{self.shape}: they must not differ between rows"
             )
-        rows = rows[self._first] if len(rows) > 1 else np.repeat(rows, len(self._first), axis=0)
-        return rows.ravel()
+        return self._field.of_blocks(rows).ravel()
 
 
 class EdgePriorReader:

@@ -15,7 +15,7 @@ from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import FreeBias, feeds_intractable, field_node, free_bias, free_terms
-from pymc_mrf.distributions.remedies import advice_of, possible_of
+from pymc_mrf.distributions.remedies import possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, has_large_blocks
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.steps.common.base import MRFStep
@@ -368,16 +368,14 @@ class EdgeStep(MRFStep):
             if serves:
                 left = self._possible(lambda kind: issubclass(kind, serves))
                 own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
-                node = field_node(self._model[field.name])
-                remedy = advice_of(node, left, "declare with") if left else own
+                remedy = field.advice(lambda kind: kind in left, "declare with") or own
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood.name}", but {why}: {remedy}'
             )
 
     def _possible(self, among: Callable[[type[Likelihood]], bool]) -> list[type[Likelihood]]:
         """Likelihoods with which the fields may be declared, of some."""
-        nodes = [field_node(self._model[field.name]) for field in self._fields]
-        first, *others = (possible_of(node, self._model, among) for node in nodes)
+        first, *others = (possible_of(field.node, self._model, among) for field in self._fields)
         return [one for one in first if all(one in left for left in others)]
 
     def _update(self, point):

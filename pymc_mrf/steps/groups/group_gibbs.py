@@ -73,7 +73,7 @@ class EngineGibbs(GroupStep):
 
     def _read_data(self, point) -> None:
         for engine, field in zip(self._engines, self._fields, strict=True):
-            if field.changes:
+            if field.cells.changes:
                 engine.set_data(field.present(point))
 
     def _begin(self, eta, base):

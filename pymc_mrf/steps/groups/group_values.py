@@ -12,13 +12,12 @@ from math import inf, isfinite
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.graph.traversal import ancestors
 from scipy.linalg import lapack
 
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.parts import Parts
 from pymc_mrf.steps.common.chain_state import Remembering
-from pymc_mrf.steps.common.expressions import children
+from pymc_mrf.steps.common.expressions import PointFunction, terms_with
 from pymc_mrf.steps.common.observed_field import ObservedField
 
 N_STEPS = 2
@@ -216,12 +215,8 @@ class NodeVariables:
         point = model.initial_point()
         self._parts = Parts(np.shape(point[name]) for name in self._names)
         self.size = self._parts.size
-        own = [model.values_to_rvs[value] for value in values]
-        names = {field.name for field in fields}
-        touched = {child for rv in own for child in children(rv, model) if child.name not in names}
-        log_density = model.logp(
-            vars=[rv for rv in (*model.basic_RVs, *model.potentials) if rv in touched | {*own}]
-        )
+        terms, _ = terms_with(values, model, [field.node for field in fields])
+        log_density = model.logp(vars=[term for term, _ in terms])
         nodes = model.replace_rvs_by_values([field.node_parameter for field in fields])
         shapes = [field.family.node_shape(field.graph.n_nodes) for field in fields]
         nodes = [
@@ -231,16 +226,8 @@ class NodeVariables:
         cotangents = [pt.dvector(f"cotangent_{j}") for j in range(len(fields))]
         total = log_density + sum(pt.dot(g, node) for g, node in zip(cotangents, nodes, strict=True))
         slope = pt.concatenate([g.reshape((-1,)) for g in pt.grad(total, values)])
-        needed = set(ancestors([total, slope]))
-        self._inputs = [v for v in model.value_vars if v in needed]
-        options = {
-            "point_fn": False,
-            "on_unused_input": "ignore",
-            "trust_input": True,
-            **(compile_kwargs or {}),
-        }
-        self._evaluate = model.compile_fn([log_density, *nodes], inputs=self._inputs, **options)
-        self._pull_back = model.compile_fn(slope, inputs=[*self._inputs, *cotangents], **options)
+        self._evaluate = PointFunction([log_density, *nodes], model, compile_kwargs)
+        self._pull_back = PointFunction(slope, model, compile_kwargs, given=cotangents)
         self._widths = [int(np.prod(shape)) for shape in shapes]
 
     def pack(self, point: dict) -> np.ndarray:
@@ -253,14 +240,12 @@ class NodeVariables:
 
     def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
         """Log density of everything but the fields that `v` enters, and the node parameters, (d q,) each."""
-        point = self.unpack(v, point)
-        log_density, *nodes = self._evaluate(*(point[x.name] for x in self._inputs))
+        log_density, *nodes = self._evaluate(self.unpack(v, point))
         return float(log_density), nodes
 
     def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
         """Gradient (P,) of the log density plus the sum of cotangents (d q,) times node parameters."""
-        point = self.unpack(v, point)
-        return self._pull_back(*(point[x.name] for x in self._inputs), *cotangents)
+        return self._pull_back(self.unpack(v, point), *cotangents)
 
     def curvature(self, v: np.ndarray, point: dict) -> np.ndarray:
         """Minus the second derivatives (P,) of the log density, bounded below; by differences."""

@@ -235,7 +235,7 @@ class FieldMeans:
 
     def __init__(self, rv, model: pm.Model, compile_kwargs=None) -> None:
         node = field_of_means(rv, model)
-        self._field, self._scale = field_of(node, model), np.array(node.op.scale)
+        self._field = field_of(node, model)
         self._layout = node.op.layout if isinstance(node.op, MixedFieldRV) else None
         self._edges, self._within = node.op.graph.edges, np.arange(node.op.graph.n_edges)
         if self._layout is not None:
@@ -263,8 +263,8 @@ class FieldMeans:
         """Put a draw of the means given all else into `point`."""
         n, average, features = self._rows or self._summed(self._field.values(point))
         w, diagonal, location, sd = (value.ravel() for value in self._read(point))
-        precision = (self._scale / sd) ** 2
-        score = precision * (location - average) / self._scale
+        precision = (self._field.scale / sd) ** 2
+        score = precision * (location - average) / self._field.scale
         if (
             self._layout is not None
         ):  # what answers explain of the average is no deviation from the means
@@ -273,7 +273,7 @@ class FieldMeans:
             score = score - np.bincount(of_measurement, by, minlength=len(average))
         shift = np.empty(len(average))
         draw_shift(self._edges, w[self._within], diagonal, n, score, precision, shift, rng)
-        mean = average + self._scale * shift
+        mean = average + self._field.scale * shift
         point[self._name] = mean if self._transform is None else self._transform.forward(mean)
 
 

@@ -17,8 +17,8 @@ from pytensor.graph.traversal import ancestors
 from pytensor.tensor.math import Sum
 
 from pymc_mrf.distributions.parents import field_node
-from pymc_mrf.distributions.remedies import advice_of, possible_of
-from pymc_mrf.steps.common.expressions import PointFunction, PointInputs
+from pymc_mrf.distributions.remedies import advice_of
+from pymc_mrf.steps.common.expressions import PointFunction, PointInputs, terms_with
 from pymc_mrf.steps.latent.latent_imputed import SplitNormal, can_be_drawn, is_split_normal
 from pymc_mrf.steps.latent.latent_warnings import CHECKED, check_indices
 
@@ -44,8 +44,8 @@ class LatentEvidence:
     ----------
     value : TensorVariable
         Value variable of the field, with N entries.
-    own : list of TensorVariable
-        Random variables of `model` that make up the field; their terms are left out.
+    node : Apply
+        Of the field, whose own terms are left out.
     model : pymc.Model
     states : (N, K) array
         Value of each entry in each of its states.
@@ -78,17 +78,11 @@ class LatentEvidence:
         Whether there are terms, and none of them changed wherever the field was changed.
     """
 
-    def __init__(self, value, own, model: pm.Model, states, point, compile_kwargs) -> None:
+    def __init__(self, value, node, model: pm.Model, states, point, compile_kwargs) -> None:
         self._name, self._shape = value.name, np.shape(point[value.name])
         self._states = np.ascontiguousarray(states, dtype=value.dtype)
         self._numbers = np.arange(len(self._states))
-        rest = [v for v in [*model.basic_RVs, *model.potentials] if v not in own]
-        # in terms of values, transforms included: bounds of an interval may depend on the field
-        logps = model.logp(vars=rest, sum=False) if rest else []
-        found: list[tuple] = []
-        self.rest: list[tuple] = []
-        for v, t in zip(rest, logps, strict=True):
-            (found if value in set(ancestors([t])) else self.rest).append((v, t))
+        found, self.rest = terms_with([value], model, [node])
         both = [*found, *self.rest]
         imputed = [v for v, _ in found if _is_imputed(v, both, model)]
         self.imputed = [v for v in imputed if can_be_drawn(v, model, point)]
@@ -103,7 +97,7 @@ class LatentEvidence:
         for v, _ in found:
             node = field_node(v)
             if node is not None and node.op.likelihood.is_intractable:
-                declared = advice_of(node, possible_of(node, model), f"declare {v.name} with")
+                declared = advice_of(node, model, f"declare {v.name} with")
                 raise ValueError(
                     f"TreeGibbs cannot sample {value.name}: it parametrises {v.name}, whose partition "
                     f"function is intractable; {declared}"

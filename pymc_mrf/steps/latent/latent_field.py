@@ -83,7 +83,8 @@ class LatentField(ABC):
         found: list[list[list[Any]]] = [combs] if combs else []
         found += [tree_partition(small, rng=rng) for _ in range(len(found), n_partitions)]
         self._partitions = [[[left[i] for i in tree] for tree in trees] for trees in found]
-        self._read = self._compile(node, model, compile_kwargs)
+        self._read = PointFunction(list(self._op.dist_params(node)), model, compile_kwargs)
+        self._inputs, self._tables = PointInputs(self._read.names), list[Any]()
         tables = self.tables(point)
         self._n_cells = tables[0][0].size  # of the field's own tables
         self.ties = self._find_ties(tables)
@@ -131,27 +132,16 @@ class LatentField(ABC):
         """Whether the states `x` (m, d) have positive probability under the field alone."""
         return True
 
-    def _compile(self, node, model: pm.Model, compile_kwargs) -> Callable[[dict], list]:
-        """Return a function of the point that gives the log tables by row: see `tables`."""
-        f = PointFunction(list(self._op.dist_params(node)), model, compile_kwargs)
-        inputs = PointInputs(f.names)
-        last: list = []
-
-        def read(point):
-            if inputs.changed(point):
-                tables = self._field.tables(f(point))
-                last[:] = [t if len(t) == 1 else np.ascontiguousarray(t[self._rows]) for t in tables]
-            return last
-
-        return read
-
     def label(self, c: int, i: int) -> str:
         """Node i, with its row if there are several: row c of those with free cells."""
         return self._field.label(self._rows[c], i)
 
     def tables(self, point) -> list:
         """Log tables of the field without evidence, each (1 or m, ...)."""
-        return self._read(point)
+        if self._inputs.changed(point):
+            tables = self._field.tables(self._read(point))
+            self._tables = [t if len(t) == 1 else np.ascontiguousarray(t[self._rows]) for t in tables]
+        return self._tables
 
     def indices(self, value: np.ndarray) -> np.ndarray:
         """State indices (m, d) int8 of all rows from the value of the variable, not to be changed.

@@ -399,21 +399,13 @@ def slopes_of(evidence: LatentEvidence, model: pm.Model, names: list[str]) -> Sl
     except (NotImplementedError, NullTypeGradError):
         return None
     gradient = pt.concatenate([slope.ravel() for slope in gradient])
-    needed = set(ancestors([gradient]))
-    inputs = [value for value in model.value_vars if value in needed]
-    f = model.compile_fn(
-        gradient,
-        inputs=[*inputs, weights, with_prior],
-        point_fn=False,
-        mode=QUICK,
-        on_unused_input="ignore",
-    )
+    f = PointFunction(gradient, model, {"mode": QUICK}, given=[weights, with_prior])
 
     def slopes(point: dict, owner: np.ndarray, q: np.ndarray) -> np.ndarray:
         found = 0.0
         for k, here in enumerate(evidence.at_states(point)):
             cells = np.where(owner >= 0, q[np.maximum(owner, 0), k], float(k == 0) * (owner == -1))
-            found = found + f(*(here[value.name] for value in inputs), cells, float(k == 0))
+            found = found + f(here, cells, np.array(float(k == 0)))
         return np.asarray(found, dtype=np.float64)
 
     return slopes

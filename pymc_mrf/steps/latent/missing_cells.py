@@ -121,7 +121,7 @@ class GaussianGibbs(MissingCellsStep):
 
     def _update(self, point):
         field, rows, graph = self._field, self._rows, self._op.graph
-        mean, scale = field.means(point)[rows], np.array(self._op.scale)
+        mean, scale = field.means(point)[rows], field.scale
         x = (field.table[rows] - mean) / scale
         w, diagonal = (
             np.asarray(v, np.float64).reshape(-1, n)
@@ -180,7 +180,7 @@ class MixedGibbs(MissingCellsStep):
 
     def _update(self, point):
         field, op, rows = self._field, self._op, self._rows
-        answers, measured, scale = op.columns.answers, op.columns.measurements, np.array(op.scale)
+        answers, measured, scale = op.columns.answers, field.measured, field.scale
         free, x = field.free[rows], field.values(point)[rows]
         mean = field.means(point)[rows]
         states = np.ascontiguousarray(x[:, answers]).astype(np.int8)

@@ -207,9 +207,8 @@ class TreeGibbs(MRFStep):
         self._point = {**self._point, **starts}
         self._field = latent_field(rv, node, model, self._point, n_partitions, self._compile_kwargs)
         self._n_sweeps = n_sweeps or max(SWEPT_NODES // len(self._field.states), MIN_SWEEPS)
-        own = [other for other in model.basic_RVs if field_node(other) is node]
         self._evidence = LatentEvidence(
-            value, own, model, self._field.states, self._point, self._compile_kwargs
+            value, node, model, self._field.states, self._point, self._compile_kwargs
         )
         self._held = [
             HeldData(rv.name, "TreeGibbs", [*node.op.dist_params(node), *self._evidence.reads])

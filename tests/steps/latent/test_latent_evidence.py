@@ -25,7 +25,7 @@ def evidence(model):
     value = model.rvs_to_values[model["x"]]
     point = model.initial_point()
     states = np.tile(np.arange(3), (point["x"].size, 1))
-    return LatentEvidence(value, [model["x"]], model, states, point, None), point
+    return LatentEvidence(value, model["x"].owner, model, states, point, None), point
 
 
 def log_normal(y, mean, sd):
