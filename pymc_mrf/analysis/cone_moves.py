@@ -8,16 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.analysis.cone_fields import of_cone
+from pymc_mrf.analysis.cone_fields import of_cone, precision_of
 from pymc_mrf.kernels.cone import ConeTerms, walk
 
 THIN = 5  # sweeps for each draw
 MOST_STEPS = 20  # of stepping out to each side
-
-
-def _precision(node: Any) -> Any:
-    """Precisions (..., d, d) of a Gaussian field, symbolic."""
-    return node.op.precision(*of_cone(node))
 
 
 class ConeMoves:
@@ -61,7 +56,7 @@ class ConeMoves:
         counts = [len(field.blocks) for field in by_name.values()]
         places = dict(zip(by_name, accumulate(counts[:-1], initial=0), strict=True))
         self._fields = list(by_name.values())
-        self._precisions = PointFunction([_precision(field.node) for field in self._fields], model)
+        self._precisions = PointFunction([precision_of(field.node) for field in self._fields], model)
         self._weights = _terms(
             [
                 [
@@ -222,7 +217,7 @@ class SliceMoves:
 
         self._names = [model.rvs_to_values[rv].name for rv in rvs]
         self._log_prior = PointFunction([model.logp(vars=moved)], model)
-        self._precisions = PointFunction([_precision(node) for node in nodes], model)
+        self._precisions = PointFunction([precision_of(node) for node in nodes], model)
         self._rng = np.random.default_rng(0)
 
     def setup_chain(self, rng: np.random.Generator, tune: int, draws: int) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user
+from pymc_mrf.distributions.parents import values_behind
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.fields.gaussian import dependent_columns, told_of
 from pymc_mrf.graph.lagged import LaggedGraph
@@ -45,8 +45,7 @@ def warn_of_edges(node, observed: Any, name: str) -> None:
     """
     graph, model = node.op.graph, pm.modelcontext(None)
     edge = node.op.dist_params(node)[:1]
-    reached = set(ancestors(model.replace_rvs_by_values(edge)))
-    free = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    free = [rv.name for rv in values_behind(edge, model)]
     if not free:
         return
     if not graph.n_edges:
@@ -114,9 +113,7 @@ def _has_own_parameters(node, parameters: list) -> bool:
 
 def has_own_entries(parameters: list, fewest: int) -> bool:
     """Whether a free variable behind symbolic parameters has `fewest` entries or more."""
-    model = pm.modelcontext(None)
-    reached = set(ancestors(model.replace_rvs_by_values(parameters)))
-    shapes = [rv.type.shape for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+    shapes = [rv.type.shape for rv in values_behind(parameters, pm.modelcontext(None))]
     return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
 
 

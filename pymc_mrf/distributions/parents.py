@@ -14,14 +14,18 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
 
 
-def free_parents(node, model: pm.Model) -> list:
-    """Find the free variables whose *values* enter the parameters of a field, in model order.
+def values_behind(variables, model: pm.Model) -> list:
+    """Find the free variables from whose *values* these are computed, in model order.
 
     PyMC's samplers move transformed values: with J ~ Uniform(0, b), moving b alone moves J as well.
     """
-    parameters = model.replace_rvs_by_values(node.op.dist_params(node))
-    reached = set(ancestors(parameters))
+    reached = set(ancestors(model.replace_rvs_by_values(variables)))
     return [rv for rv in model.free_RVs if model.rvs_to_values[rv] in reached]
+
+
+def free_parents(node, model: pm.Model) -> list:
+    """Find the free variables whose values enter the parameters of a field, as `values_behind`."""
+    return values_behind(node.op.dist_params(node), model)
 
 
 def free_behind(variables, model: pm.Model) -> list:
@@ -149,6 +153,12 @@ def variables_of(node, model: pm.Model) -> tuple[Any, Any]:
     )
     observed, free = (next(part, None) for part in parts)
     return observed, free
+
+
+def is_missing_part(rv) -> bool:
+    """Whether a free variable is the missing cells of a field that is observed, and no whole field."""
+    node = field_node(rv)
+    return node is not None and node is not rv.owner
 
 
 def fields_of(model: pm.Model) -> list[tuple]:

@@ -16,11 +16,10 @@ from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
-from pymc_mrf.distributions.parents import feeds_intractable, free_parents, moved_with
+from pymc_mrf.distributions.parents import feeds_intractable, moved_with
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.likelihood.particles.auxiliary import AUXILIARY_SWEEPS, DRAWS, check_draws
 from pymc_mrf.likelihood.particles.likelihood import IntractableLogPartition, Particles
-from pymc_mrf.parts import Parts
 from pymc_mrf.steps.auxiliary.exchange_checks import (
     AUXILIARY_DRAWS,
     compare_lengths,
@@ -37,9 +36,14 @@ from pymc_mrf.steps.auxiliary.exchange_proposals import (
     random_parts,
     target_acceptance,
 )
-from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES, intractable_fields, served_fields
+from pymc_mrf.steps.auxiliary.intractable_fields import (
+    POINT_MASSES,
+    intractable_fields,
+    parents_of_intractable_fields,
+    served_fields,
+)
 from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, hand_back
-from pymc_mrf.steps.common.expressions import PointFunction, terms_with
+from pymc_mrf.steps.common.expressions import Coordinates, PointFunction, terms_with
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
@@ -144,7 +148,7 @@ class Exchange(MRFStep):
 
         Tags do not survive `freeze_model`, so that every variable without gradient is sent here.
         """
-        reached = {rv for node in intractable_fields(model).values() for rv in free_parents(node, model)}
+        reached = parents_of_intractable_fields(model)
         mine = [v for v in values if model.values_to_rvs[v] in reached]
         if len(mine) == len(values) or kwargs.get("initial_point") is None:
             return None
@@ -174,7 +178,7 @@ class Exchange(MRFStep):
         above = set(ancestors(self._rvs)) - set(self._rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
-        self._parts = Parts(np.shape(self._point[v.name]) for v in self.vars)
+        self._coordinates = Coordinates([v.name for v in self.vars], self._point)
         v = self._coordinates(self._point)
         # parameters that coincide at the start may be parameters of different observations
         jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))
@@ -184,7 +188,7 @@ class Exchange(MRFStep):
         if blocks is None:
             self._blocks = connected(self._fit.touched)
         else:
-            self._blocks = named_blocks(blocks, self.vars, self._parts.ends, model)
+            self._blocks = named_blocks(blocks, self.vars, self._coordinates.ends, model)
         self._warm_up()
 
     def _compile(self, model: pm.Model) -> None:
@@ -194,18 +198,9 @@ class Exchange(MRFStep):
         outputs = [model.logp(vars=[term for term, _ in terms]), *parameters]
         self._f = PointFunction(outputs, model, self._compile_kwargs)
 
-    def _coordinates(self, point) -> np.ndarray:
-        """Values of all variables as one vector (k,)."""
-        return np.concatenate([np.asarray(point[v.name], np.float64).ravel() for v in self.vars])
-
-    def _values(self, point, v: np.ndarray) -> dict[str, np.ndarray]:
-        """Values of the step's variables at the coordinates `v` (k,), by name: views where types allow."""
-        parts = zip(self.vars, self._parts.of(v), strict=True)
-        return {var.name: part.astype(var.dtype, copy=False) for var, part in parts}
-
     def _evaluate(self, point, v: np.ndarray) -> tuple[float, list[np.ndarray]]:
         """Evaluate the log density without the fields, and each field's natural parameters, at `v` (k,)."""
-        log_density, *parameters = self._f({**point, **self._values(point, v)})
+        log_density, *parameters = self._f({**point, **self._coordinates.values(v)})
         natural = []
         for field in self._fields:
             own = [parameters.pop(0) for _ in field.parameters]
@@ -288,11 +283,13 @@ class Exchange(MRFStep):
             "exchange_draws": sampler.draws,
             "exchange_n_sweeps": sampler.n_sweeps,
         }
-        return {**point, **self._values(point, state[0])}, stats, bool(self.moved.any())
+        return {**point, **self._coordinates.values(state[0])}, stats, bool(self.moved.any())
 
     def _warn_at_end(self) -> list[str]:
         names = [v.name for v in self.vars]
-        return self._short_chains() + standstill(names, self.moved, self._parts.ends, self.count.n_draws)
+        return self._short_chains() + standstill(
+            names, self.moved, self._coordinates.ends, self.count.n_draws
+        )
 
     def _parts_of(self, block, small: int | None):
         """Yield a small block `n_updates` times, by its learnt covariance, or parts of a large one once."""
@@ -368,7 +365,7 @@ class Exchange(MRFStep):
         noise = np.linalg.solve(root.T, self.rng.standard_normal(len(fit.mode)))
         for v in (fit.mode + noise, fit.mode):
             if self._is_valid(self._evaluate(point, v), possible=True):
-                return {**point, **self._values(point, v.copy())}
+                return {**point, **self._coordinates.values(v.copy())}
         return point
 
     def _factor(self) -> np.ndarray:

@@ -26,6 +26,7 @@ from pymc_mrf.distributions.parents import field_node, strip_views
 from pymc_mrf.distributions.symbolic_tables import filling_number
 from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.shared_edges import Share
+from pymc_mrf.parts import Parts
 
 
 class PointFunction:
@@ -47,8 +48,6 @@ class PointFunction:
     ----------
     names : list of str
         Entries of the point that it reads.
-    variables : set of Variable
-        All on which it depends.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class PointFunction:
         self._shapes = [
             None if one is None else v.type.shape for v, one in zip(replaced, numbers, strict=True)
         ]
-        self.variables = set(ancestors(compiled))
-        inputs = [v for v in model.value_vars if v in self.variables]
+        needed = set(ancestors(compiled))
+        inputs = [v for v in model.value_vars if v in needed]
         self.names = [v.name for v in inputs]
         options = {"trust_input": True, **(compile_kwargs or {})}
         if given:
@@ -107,6 +106,30 @@ class PointInputs:
             return False
         self._values = [np.array(point[name]) for name in self._names]
         return True
+
+
+class Coordinates(Parts):
+    """Entries of a point, flat, one after the other in one vector.
+
+    Parameters
+    ----------
+    names : iterable of str
+    point : dict
+        Any, for their shapes and types.
+    """
+
+    def __init__(self, names: Iterable[str], point: Mapping[str, np.ndarray]) -> None:
+        self._types = {name: np.asarray(point[name]).dtype for name in names}
+        super().__init__(np.shape(point[name]) for name in self._types)
+
+    def __call__(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Entries at `point`, (k,) of double precision."""
+        return np.concatenate([np.zeros(0), *(np.ravel(point[name]) for name in self._types)])
+
+    def values(self, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Entries from the vector `v` (k,), by name: views where types allow."""
+        parts = zip(self._types.items(), self.of(v), strict=True)
+        return {name: part.astype(dtype, copy=False) for (name, dtype), part in parts}
 
 
 @dataclass

@@ -12,7 +12,7 @@ from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.parents import variables_of
-from pymc_mrf.steps.common.expressions import PointFunction
+from pymc_mrf.steps.common.expressions import PointFunction, start_of
 
 
 class FieldCells:
@@ -65,7 +65,7 @@ class FieldCells:
                     f"must be the {d} variables of the field: pass such data to pm.set_data"
                 )
         else:
-            table = np.full(model.initial_point()[self.name].shape, np.nan)
+            table = np.full(start_of(model)[self.name].shape, np.nan)
         self.batch = table.shape[:-1]
         self.table = table = table.reshape(-1, d)
         self.free = np.isnan(table) if self.is_free else np.zeros(table.shape, dtype=bool)
@@ -212,7 +212,7 @@ class MeasuredField(FieldCells):
         self.measured: np.ndarray = columns.measurements
         self.scale = np.array(self.op.scale)
         self._read = PointFunction(node.op.dist_params(node)[-1], model)
-        self._start = model.initial_point()
+        self._start = start_of(model)
         start = np.asarray(self._read(self._start), dtype=np.float64)
         is_shared = start.size == len(self.measured)
         self.changes = self.is_free or bool(self._read.names)

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.likelihood import Likelihood
-from pymc_mrf.distributions.parents import field_node, free_behind, variables_of
+from pymc_mrf.distributions.parents import field_node, free_behind, is_missing_part
 from pymc_mrf.distributions.remedies import advice_of
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
@@ -32,7 +32,7 @@ from pymc_mrf.steps.common.model_field import FieldCells, field_of
 def _not_observed(field, model: pm.Model) -> str:
     """Tell why a free field has no complete data, and what to do about it."""
     name = field.name.removesuffix("_unobserved")
-    if missing_part(field, model) is field:
+    if is_missing_part(field):
         rows = FieldCells(field_node(field), model).free.any(axis=1)
         return (
             f"{name} has missing cells, which this step does not take: leave the choice of the step to "
@@ -51,7 +51,7 @@ def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
     """
     found = children(rv, model)
     if fills:
-        found = [v for v in found if v not in model.free_RVs or missing_part(v, model) is not v]
+        found = [v for v in found if v not in model.free_RVs or not is_missing_part(v)]
     fields = [child for child in found if field_node(child) is not None]
     if any(child in model.free_RVs for child in fields) or not fields:
         what = f"{rv.name} feeds no Markov random field: pass it to pymc_mrf.AgreementMRF"
@@ -65,13 +65,6 @@ def _fields_fed(rv, model: pm.Model, step: str, fills: bool = False) -> list:
             f"{names}; give that a variable of its own"
         )
     return fields
-
-
-def missing_part(child, model: pm.Model):
-    """Return the free part of a field of which `child` is the observed or the free part; else None."""
-    node = field_node(child)
-    observed, free = (None, None) if node is None else variables_of(node, model)
-    return free if observed is not None else None
 
 
 def observed_fields(

@@ -9,12 +9,18 @@ import pymc as pm
 import pytensor.tensor as pt
 from pymc.pytensorf import constant_fold
 from pytensor.graph.replace import graph_replace
-from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.likelihood import Likelihood
-from pymc_mrf.distributions.parents import FreeBias, feeds_intractable, field_node, free_bias, free_terms
+from pymc_mrf.distributions.parents import (
+    FreeBias,
+    feeds_intractable,
+    field_node,
+    free_behind,
+    free_bias,
+    free_terms,
+)
 from pymc_mrf.distributions.remedies import possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, has_large_blocks
 from pymc_mrf.distributions.symbolic_tables import strip_views
@@ -249,7 +255,7 @@ def edge_target(
     others = [other for other in rvs if other is not rv]
     biases = biases_of_fields(rv, model)
     parameters = [parameter for f in fields for parameter in f.node_parameters]
-    near = set(ancestors(parameters, blockers=model.free_RVs))
+    near = free_behind(parameters, model)
     for other in others:
         if other not in near:
             raise ValueError(

@@ -16,7 +16,7 @@ from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.group_step import GroupStep, precision_of
-from pymc_mrf.steps.groups.group_values import GroupValues, NodeVariables, NoNodeVariables
+from pymc_mrf.steps.groups.group_values import GroupValues, NodeVariables
 
 LABEL_SWEEPS = 2  # per move of the group values, which costs as much
 
@@ -53,7 +53,7 @@ class EngineGibbs(GroupStep):
             else allocate_level_terms(n_terms, self._engines[0].n_levels)
         )
         self.values = GroupValues(self._engines)
-        self._nodes: NodeVariables | NoNodeVariables = NoNodeVariables(len(self._engines))
+        self._nodes = NodeVariables([], self._fields, self._model)
         self.node_precision = np.zeros(0)
         self._at = self._point
         self._prepare()
@@ -141,7 +141,7 @@ class EngineGibbs(GroupStep):
         `density` is that of the base.
         """
         nodes, K, point = self._nodes, len(eta), self._at
-        v = nodes.pack(point)
+        v = nodes.coordinates(point)
         likelihoods = [
             engine.grouped(labels, np.concatenate([eta, node]))
             for engine, node in zip(self._engines, nodes.evaluate(v, point)[1], strict=True)
@@ -169,7 +169,7 @@ class EngineGibbs(GroupStep):
 
         x, rate = self.values.move(log_posterior, np.concatenate([eta, v]), metric, self.tune, self.rng)
         if nodes.size:
-            self._read_point(nodes.unpack(x[K:], point))
+            self._read_point({**point, **nodes.coordinates.values(x[K:])})
         return x[:K], rate
 
     def _new_point(self, point, theta):

@@ -15,9 +15,8 @@ import pytensor.tensor as pt
 from scipy.linalg import lapack
 
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.parts import Parts
 from pymc_mrf.steps.common.chain_state import Remembering
-from pymc_mrf.steps.common.expressions import PointFunction, terms_with
+from pymc_mrf.steps.common.expressions import Coordinates, PointFunction, start_of, terms_with
 from pymc_mrf.steps.common.observed_field import ObservedField
 
 N_STEPS = 2
@@ -168,42 +167,21 @@ def leapfrog(
 LEAST_PRECISION = 1e-4
 
 
-class NoNodeVariables:
-    """Nothing behind the node parameters of `n_fields` fields; see `NodeVariables`."""
-
-    size = 0
-
-    def __init__(self, n_fields: int) -> None:
-        self._nothing = [np.zeros(0)] * n_fields
-
-    def pack(self, point: dict) -> np.ndarray:
-        return np.zeros(0)
-
-    def unpack(self, v: np.ndarray, point: dict) -> dict:
-        return point
-
-    def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
-        """Log density 0, and nothing for the engines to take for node parameters."""
-        return 0.0, self._nothing
-
-    def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
-        """Return no gradient."""
-        return np.zeros(0)
-
-
 class NodeVariables:
     """Value variables v (P,), flat, whatever their priors, and the node parameters that they give.
 
     Parameters
     ----------
     values : list of TensorVariable
-        Continuous value variables of `model`.
+        Continuous value variables of `model`; if there are none, node parameters stay as engines have them.
     fields : list of ObservedField
     model : pymc.Model
     compile_kwargs : dict, optional
 
     Attributes
     ----------
+    coordinates : Coordinates
+        From points to v.
     size : int
         P.
     """
@@ -211,10 +189,11 @@ class NodeVariables:
     def __init__(
         self, values: list, fields: list[ObservedField], model: pm.Model, compile_kwargs=None
     ) -> None:
-        self._names = [value.name for value in values]
-        point = model.initial_point()
-        self._parts = Parts(np.shape(point[name]) for name in self._names)
-        self.size = self._parts.size
+        self.coordinates = Coordinates([value.name for value in values], start_of(model))
+        self.size = self.coordinates.size
+        self._nothing = [np.zeros(0)] * len(fields)
+        if not values:
+            return
         terms, _ = terms_with(values, model, [field.node for field in fields])
         log_density = model.logp(vars=[term for term, _ in terms])
         nodes = model.replace_rvs_by_values([field.node_parameter for field in fields])
@@ -230,22 +209,20 @@ class NodeVariables:
         self._pull_back = PointFunction(slope, model, compile_kwargs, given=cotangents)
         self._widths = [int(np.prod(shape)) for shape in shapes]
 
-    def pack(self, point: dict) -> np.ndarray:
-        """Flat values (P,) at a point of the sampler."""
-        return np.concatenate([np.ravel(point[name]).astype(np.float64) for name in self._names])
-
-    def unpack(self, v: np.ndarray, point: dict) -> dict:
-        """Point with the values `v` (P,)."""
-        return {**point, **dict(zip(self._names, self._parts.of(v), strict=True))}
-
     def evaluate(self, v: np.ndarray, point: dict) -> tuple[float, list[np.ndarray]]:
         """Log density of everything but the fields that `v` enters, and the node parameters, (d q,) each."""
-        log_density, *nodes = self._evaluate(self.unpack(v, point))
+        if not self.size:
+            return 0.0, self._nothing
+        log_density, *nodes = self._evaluate({**point, **self.coordinates.values(v)})
         return float(log_density), nodes
 
     def slope(self, v: np.ndarray, point: dict, cotangents: list[np.ndarray]) -> np.ndarray:
         """Gradient (P,) of the log density plus the sum of cotangents (d q,) times node parameters."""
-        return self._pull_back(self.unpack(v, point), *cotangents)
+        return (
+            self._pull_back({**point, **self.coordinates.values(v)}, *cotangents)
+            if self.size
+            else np.zeros(0)
+        )
 
     def curvature(self, v: np.ndarray, point: dict) -> np.ndarray:
         """Minus the second derivatives (P,) of the log density, bounded below; by differences."""

@@ -276,8 +276,8 @@ class ParticleRatioGibbs(EngineGibbs):
         super()._begin(eta, base)
 
     def _learn(self, eta) -> None:
-        if isinstance(self._nodes, NodeVariables):
-            v = self._nodes.pack(self._at)
+        if self._nodes.size:
+            v = self._nodes.coordinates(self._at)
             self.node_precision = self._nodes.curvature(v, self._at)
             node_basis = self._link.family.node_basis
             for engine, directions in zip(

@@ -24,9 +24,8 @@ from pytensor.tensor.blockwise import Blockwise
 from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
-from pymc_mrf.parts import Parts
 from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES
-from pymc_mrf.steps.common.expressions import PointFunction
+from pymc_mrf.steps.common.expressions import Coordinates, PointFunction
 from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent.latent_field import LatentField, PairwiseLatentField
 from pymc_mrf.steps.latent.latent_warnings import warn_of_no_fit
@@ -101,7 +100,7 @@ def fitted_classes(
     em = VariationalEM(field, evidence, owner, model, point, names, slopes, compile_kwargs)
     with np.errstate(all="ignore"):  # on its way it looks at parameters that are impossible
         found = em.fit()
-    return {} if found is None else em.values(found)
+    return {} if found is None else {name: em.at(found)[name] for name in names}
 
 
 def _why_not(field: LatentField, evidence: LatentEvidence, owner, has_slopes: bool, size: int) -> str:
@@ -194,10 +193,10 @@ class VariationalEM:
     def __init__(
         self, field, evidence, owner, model: pm.Model, point, names, slopes, compile_kwargs
     ) -> None:
-        self._field, self._evidence, self._names = field, evidence, names
+        self._field, self._evidence = field, evidence
         self._owner, self._slopes = owner, slopes
         self._point = {name: np.asarray(value) for name, value in point.items()}
-        self._parts = Parts(self._point[name].shape for name in names)
+        self._coordinates = Coordinates(names, self._point)
         self._prior = PointFunction(log_prior(model, names, evidence), model, compile_kwargs)
         edges, nodes = field.tables(point)
         self._interaction = interaction_matrix(field, edges.mean(axis=0))
@@ -209,13 +208,13 @@ class VariationalEM:
         dtypes = [self._point[name].dtype for name in names]
         self._step = STEP if min(dtype.itemsize for dtype in dtypes) >= 8 else SINGLE_STEP
 
-    def values(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        parts = zip(self._names, self._parts.of(theta), strict=True)
-        return {name: part.astype(self._point[name].dtype) for name, part in parts}
+    def at(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """Point with these parameters."""
+        return {**self._point, **self._coordinates.values(theta)}
 
     def _read(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Log density of what no node's state changes, and evidence (N, K)."""
-        point = {**self._point, **self.values(theta)}
+        point = self.at(theta)
         found = self._evidence.read(point)
         table = found.table
         if self._owner is not self._evidence.owner:
@@ -243,7 +242,7 @@ class VariationalEM:
         """Minus the mean log density, and its slopes; by differences where there is no gradient."""
         value, slopes = self._average(theta, q), np.full(len(theta), np.nan)
         if self._slopes is not None and value > IMPOSSIBLE:
-            slopes = self._slopes({**self._point, **self.values(theta)}, self._owner, q)
+            slopes = self._slopes(self.at(theta), self._owner, q)
         for i in np.flatnonzero(~np.isfinite(slopes)):
             near = theta.copy()
             near[i] += self._step * (1.0 + abs(near[i]))
@@ -308,7 +307,7 @@ class VariationalEM:
 
     def fit(self) -> np.ndarray | None:
         """Best of several starts around the fit at which classes are alike; None if the default is better."""
-        default = np.concatenate([self._point[name].ravel() for name in self._names])
+        default = self._coordinates(self._point)
         alike = self.mean_field(default, np.ones_like(self._nodes))
         least = self.bound(default, alike)
         alike = np.where(alike > 0.0, 1.0, 0.0)
@@ -340,7 +339,7 @@ class VariationalEM:
             h = np.zeros_like(theta)
             h[i] = 1e-3 * (1.0 + abs(theta[i]))
             sides = [theta - h, theta, theta + h]
-            prior = np.array([float(self._prior({**self._point, **self.values(t)})) for t in sides])
+            prior = np.array([float(self._prior(self.at(t))) for t in sides])
             average = np.array([self._average(t, q) for t in sides])
             evidence = np.where(average > IMPOSSIBLE, average, np.nan) - prior
             of_prior, of_evidence = (-np.diff(v, 2)[0] / h[i] ** 2 for v in (prior, evidence))

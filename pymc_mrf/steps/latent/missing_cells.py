@@ -13,7 +13,7 @@ from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
 from pymc_mrf.distributions.kinetic_rv import KineticRV
 from pymc_mrf.distributions.likelihood import APPROXIMATE, EXACT
 from pymc_mrf.distributions.mixed_rv import MixedFieldRV
-from pymc_mrf.distributions.parents import field_node
+from pymc_mrf.distributions.parents import field_node, is_missing_part
 from pymc_mrf.kernels.gaussian import draw_missing
 from pymc_mrf.kernels.mixed_missing import redraw_missing
 from pymc_mrf.kernels.simulation import series as kernels
@@ -56,7 +56,7 @@ class MissingCellsStep(MRFStep):
                 "step to pm.sample()"
             )
         node = field_node(rv)
-        self._op, self._is_whole = node.op, node is rv.owner
+        self._op = node.op
         others = [child.name for child in children(rv, model) if field_node(child) is not node]
         if others:
             raise ValueError(
@@ -72,7 +72,7 @@ class MissingCellsStep(MRFStep):
     @classmethod
     def claims(cls, var):
         """Whether it holds missing cells, or may be a field without data."""
-        return cls.takes_whole or field_node(var) is not var.owner
+        return cls.takes_whole or is_missing_part(var)
 
     def _with_cells(self, point, values: np.ndarray) -> dict:
         name = self._field.name
@@ -171,7 +171,7 @@ class MixedGibbs(MissingCellsStep):
 
     def __init__(self, vars, **kwargs) -> None:
         super().__init__(vars, **kwargs)
-        if self._is_whole:
+        if not is_missing_part(self._rvs[0]):
             raise ValueError(
                 f"{self._field.name} is a MixedMRF without data, whose answers no step draws: give it "
                 "`observed`, of which cells may be missing, or draw it by pm.sample_prior_predictive"
