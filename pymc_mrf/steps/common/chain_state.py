@@ -12,6 +12,9 @@ from pymc.step_methods.state import WithSamplingState
 from pymc_mrf.likelihood.monte_carlo.checks import COMPARE, EDGE_NOISE, FARTHEST, LEAST_SHARE
 from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Healthy, Statistic
 
+COUPLING_DRAWS = 20
+"""Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
+
 
 class Remembering(WithSamplingState):
     """Base of all that has a state in a chain, which PyMC saves and restores.
@@ -78,10 +81,6 @@ class ChainCount(Remembering):
     def stood_still(self) -> bool:
         """Whether no draw moved the variable, although there were enough of them."""
         return not self.moved and self.n_draws >= LEAST_DRAWS
-
-
-COUPLING_DRAWS = 20
-"""Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
 
 
 def sample_statistics(more: str, nearer: str) -> tuple[Statistic, ...]:

@@ -28,6 +28,10 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.likelihood.edges.shared_edges import Share
 from pymc_mrf.parts import Parts
 
+# values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
+FAR = 12.0
+INDEXING = (Subtensor, AdvancedSubtensor)
+
 
 class PointFunction:
     """Compiled function of a point of the sampler.
@@ -220,11 +224,6 @@ class HeldData:
                     f"{variable.name}, the data of {self._name}, changed after {self._step} was made: make "
                     "the step after pm.set_data"
                 )
-
-
-# values up to which parameters have to be linear: beyond, probabilities are 0 or 1 to 5 digits
-FAR = 12.0
-INDEXING = (Subtensor, AdvancedSubtensor)
 
 
 def children(rv, model: pm.Model) -> list:

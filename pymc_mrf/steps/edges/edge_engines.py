@@ -30,6 +30,13 @@ from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_step import EdgeTarget
 
+MANY_EDGES = 8000
+"""Candidates from which on a field starts without edges. An estimate takes as long as 150 sweeps. Of 256 and
+1,024 binary nodes with 256 and 1,024 edges, 1,000 rows, the numbers of true and false edges were those of the
+fortieth sweep from the third on."""
+
+START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
+
 
 def engine_of(target: EdgeTarget, is_shared: bool, options: dict[str, Any]) -> EdgeEngine:
     """Make the engine of the fields of a sampler, as they are now.
@@ -98,14 +105,6 @@ def by_block(fields: list[ObservedField], states: list[np.ndarray]) -> Data:
     """Give the data of the blocks from the state indices (n, d) of each field, as `as_blocks` gives them."""
     data = [x[rows] for field, x in zip(fields, states, strict=True) for rows in field.blocks]
     return data[0] if len(data) == 1 else data
-
-
-MANY_EDGES = 8000
-"""Candidates from which on a field starts without edges. An estimate takes as long as 150 sweeps. Of 256 and
-1,024 binary nodes with 256 and 1,024 edges, 1,000 rows, the numbers of true and false edges were those of the
-fortieth sweep from the third on."""
-
-START_SCORE = 2.0  # standard errors at which the estimate of an edge is taken for a start
 
 
 class EdgeStart:

@@ -33,6 +33,8 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics
 
 # sigmoid(36) is the largest value below 1 in double precision; sigmoid(-700) is still positive
 LOGIT_BOUNDS = (-700.0, 36.0)
+ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
+
 # densities with a pole integrate less precisely than smooth ones
 MASS_TOLERANCE = 1e-4
 
@@ -216,9 +218,6 @@ class BaseMeasureReader:
             series = tabulate(log_density, base.bounds, base.center, rounding, what=what)
             self._density = (base, envelope(series))
         return self._density[1]
-
-
-ROUNDING = 1e-9  # relative changes of parameters that come from theta = sigmoid(eta) and back
 
 
 def is_dirichlet_process(rv) -> bool:

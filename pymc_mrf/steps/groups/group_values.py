@@ -25,6 +25,8 @@ JITTER = 0.2  # of the step size, relative, either way
 TARGET_ACCEPTANCE = 0.8
 LEARN_AT = (5, 20, 60, 150, 350, 750, 1500)  # tuning steps after which the covariance is learnt anew
 
+LEAST_PRECISION = 1e-4
+
 
 class GroupValues(Remembering):
     """Hamiltonian moves of group values, and what they learn.
@@ -162,9 +164,6 @@ def leapfrog(
             return x, -inf
         velocity = velocity + up @ slope
     return x, float(here - 0.5 * velocity @ velocity - energy)
-
-
-LEAST_PRECISION = 1e-4
 
 
 class NodeVariables:

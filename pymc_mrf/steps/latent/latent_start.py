@@ -67,6 +67,11 @@ IMPOSSIBLE = -1e100
 TINY = 1e-12
 """Probability that a state has at least, where it is possible."""
 
+QUICK = Mode(linker="py", optimizer="fast_compile")
+"""For slopes: numba takes many seconds to compile a gradient that is needed some hundred times."""
+
+Slopes = Callable[[dict, np.ndarray, np.ndarray], np.ndarray]
+
 
 def fitted_classes(
     field: LatentField,
@@ -362,11 +367,6 @@ def _learned(inverse: np.ndarray, step: np.ndarray, change: np.ndarray) -> np.nd
 def _dot(q: np.ndarray, values: np.ndarray) -> float:
     """Sum of q times values, 0 times -inf being 0."""
     return float((q * np.where(q > 0.0, values, 0.0)).sum())
-
-
-QUICK = Mode(linker="py", optimizer="fast_compile")
-
-Slopes = Callable[[dict, np.ndarray, np.ndarray], np.ndarray]
 
 
 def log_prior(model: pm.Model, names: list[str], evidence: LatentEvidence):
