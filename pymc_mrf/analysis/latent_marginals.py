@@ -7,10 +7,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import checked_group, dims_of
-from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
-from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.distributions.parents import field_named, variables_of
+from pymc_mrf.steps.common.model_field import ModelField
 
 
 class LatentMarginals:
@@ -66,11 +65,10 @@ class LatentMarginals:
                 f"{name or repr(x)} is none; pass the variable itself, as in model['x']"
             )
         x = named
-        self._field, self._name = name, model.rvs_to_values[free].name
-        self._observed = None if x is free else value_of(model.rvs_to_values[x])
-        pairwise = isinstance(node.op, MarkovRandomFieldRV)
-        n_states = node.op.family.n_states if pairwise else max(node.op.graph.cardinalities)
-        self._states = node.op.decode(np.arange(n_states))
+        cells = ModelField(node, model)
+        self._field, self._name = name, cells.name
+        self._observed = None if x is free else cells.table.reshape(*cells.batch, -1)
+        self._states = cells.values_of_states
         self._dims, self._coords = dims_of(model, x.name, x.ndim)
         self._counts: dict[int, np.ndarray] = {}
         self._n_draws: dict[int, int] = {}

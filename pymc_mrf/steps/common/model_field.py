@@ -86,6 +86,8 @@ class ModelField(FieldCells):
         Labels of the variables.
     cards : (d,) array
         Number of states of each.
+    values_of_states : (K,) array
+        Value of each state, of the variables with the most.
     known : (n, d) int8 array
         State indices of the observed cells, 0 in free ones.
 
@@ -103,7 +105,7 @@ class ModelField(FieldCells):
         self.nodes: Sequence[Any] = op.graph.nodes if is_pairwise else range(d)
         cards = op.family.cards or [op.family.n_states] * d if is_pairwise else op.graph.cardinalities
         self.cards = np.array(cards)
-        self._values, self._last = op.decode(np.arange(self.cards.max())), self.cards - 1
+        self.values_of_states, self._last = op.decode(np.arange(self.cards.max())), self.cards - 1
         self._free_places = np.flatnonzero(self.free)
         self.known = np.zeros(table.shape, dtype=np.int8)
         if is_pairwise and not self.is_free:
@@ -130,11 +132,13 @@ class ModelField(FieldCells):
 
     def _indices(self, values: np.ndarray, places: np.ndarray, is_start: bool) -> np.ndarray:
         d = len(self.cards)
-        k = np.minimum(np.searchsorted(self._values, values), self._last[places % d])
-        wrong = self._values[k] != values
+        k = np.minimum(np.searchsorted(self.values_of_states, values), self._last[places % d])
+        wrong = self.values_of_states[k] != values
         if wrong.any():
             n = int(np.flatnonzero(wrong)[0])
-            states = ", ".join(f"{state:g}" for state in self._values[: self.cards[places[n] % d]])
+            states = ", ".join(
+                f"{state:g}" for state in self.values_of_states[: self.cards[places[n] % d]]
+            )
             what = "start value" if is_start else "value"
             remedy = f'pm.sample(initvals={{"{self.name}": ...}})' if is_start else "as `observed`"
             raise ValueError(
