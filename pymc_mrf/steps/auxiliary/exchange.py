@@ -43,7 +43,7 @@ from pymc_mrf.steps.auxiliary.intractable_fields import (
     served_fields,
 )
 from pymc_mrf.steps.common.base import GIVEN_DRAWS, MRFStep, hand_back
-from pymc_mrf.steps.common.expressions import Coordinates, PointFunction, terms_with
+from pymc_mrf.steps.common.expressions import FlatEntries, PointFunction, terms_with
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 
 UNTAGGED = 2.5  # above PyMC's Slice, which is preferred, and below steps that are ideal for a variable
@@ -178,7 +178,7 @@ class Exchange(MRFStep):
         above = set(ancestors(self._rvs)) - set(self._rvs)
         self._hyper = [model.rvs_to_values[rv].name for rv in model.free_RVs if rv in above]
 
-        self._coordinates = Coordinates([v.name for v in self.vars], self._point)
+        self._coordinates = FlatEntries([v.name for v in self.vars], self._point)
         v = self._coordinates(self._point)
         # parameters that coincide at the start may be parameters of different observations
         jitter = 1e-3 * (1.0 + np.abs(v)) * np.random.default_rng(0).uniform(0.5, 1.0, size=len(v))

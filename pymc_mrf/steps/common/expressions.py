@@ -112,7 +112,7 @@ class PointInputs:
         return True
 
 
-class Coordinates(Parts):
+class FlatEntries(Parts):
     """Entries of a point, flat, one after the other in one vector.
 
     Parameters

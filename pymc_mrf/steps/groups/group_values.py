@@ -16,7 +16,7 @@ from scipy.linalg import lapack
 
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.steps.common.chain_state import Remembering
-from pymc_mrf.steps.common.expressions import Coordinates, PointFunction, start_of, terms_with
+from pymc_mrf.steps.common.expressions import FlatEntries, PointFunction, start_of, terms_with
 from pymc_mrf.steps.common.observed_field import ObservedField
 
 N_STEPS = 2
@@ -179,7 +179,7 @@ class NodeVariables:
 
     Attributes
     ----------
-    coordinates : Coordinates
+    coordinates : FlatEntries
         From points to v.
     size : int
         P.
@@ -188,7 +188,7 @@ class NodeVariables:
     def __init__(
         self, values: list, fields: list[ObservedField], model: pm.Model, compile_kwargs=None
     ) -> None:
-        self.coordinates = Coordinates([value.name for value in values], start_of(model))
+        self.coordinates = FlatEntries([value.name for value in values], start_of(model))
         self.size = self.coordinates.size
         self._nothing = [np.zeros(0)] * len(fields)
         if not values:

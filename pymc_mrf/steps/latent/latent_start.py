@@ -25,7 +25,7 @@ from scipy import sparse
 
 from pymc_mrf.distributions.parents import field_node, free_parents
 from pymc_mrf.steps.auxiliary.intractable_fields import POINT_MASSES
-from pymc_mrf.steps.common.expressions import Coordinates, PointFunction
+from pymc_mrf.steps.common.expressions import FlatEntries, PointFunction
 from pymc_mrf.steps.latent.latent_evidence import LatentEvidence
 from pymc_mrf.steps.latent.latent_field import LatentField, PairwiseLatentField
 from pymc_mrf.steps.latent.latent_warnings import warn_of_no_fit
@@ -201,7 +201,7 @@ class VariationalEM:
         self._field, self._evidence = field, evidence
         self._owner, self._slopes = owner, slopes
         self._point = {name: np.asarray(value) for name, value in point.items()}
-        self._coordinates = Coordinates(names, self._point)
+        self._coordinates = FlatEntries(names, self._point)
         self._prior = PointFunction(log_prior(model, names, evidence), model, compile_kwargs)
         edges, nodes = field.tables(point)
         self._interaction = interaction_matrix(field, edges.mean(axis=0))
