@@ -124,7 +124,7 @@ class FlatEntries(Parts):
 
     def __init__(self, names: Iterable[str], point: Mapping[str, np.ndarray]) -> None:
         self._types = {name: np.asarray(point[name]).dtype for name in names}
-        super().__init__(np.shape(point[name]) for name in self._types)
+        super().__init__([np.shape(point[name]) for name in self._types])
 
     def __call__(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
         """Entries at `point`, (k,) of double precision."""
