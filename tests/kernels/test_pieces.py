@@ -18,17 +18,17 @@ from pymc_mrf.kernels.trees import tree_messages
 from pymc_mrf.kernels.views import (
     binary_pairs,
     cone_limits,
-    mixed_rows,
     mixed_tilts,
     mixed_views,
     particle_edges,
-    pseudo_blocks,
+    pseudo_edges,
     sample_sums,
     shared_blocks,
     state_pairs,
     table_blocks,
     weighted_sample,
 )
+from pymc_mrf.likelihood.pseudo.pseudo_edges import fill_moments
 from tests.kernels.plain import as_python
 from tests.reference import enumeration
 
@@ -158,21 +158,21 @@ def test_tables_of_blocks(rng):
 
 
 def test_information_of_a_block_by_rows(rng):
-    """Covariances of one end times second moments of the other, centred; the latter are means over rows."""
+    """Covariances of one end times second moments of the other, its source, centred: means over rows."""
     S, n = rng.normal(size=(2, 2, N)), rng.integers(1, 4, N)  # end, feature, row
-    rows = SimpleNamespace(T=np.empty((1, 2, 1)), n=[n], block=[0, 0], S=S[::-1])
+    moments = np.empty((2, 3, 2))
+    fill_moments(moments, S[::-1], n[None, None].astype(float))
     centre = rng.normal(size=(3, 2, 2))
     products = np.array([[[0, 0]], [[0, 1]], [[1, 1]]])
-    field = SimpleNamespace(edges=np.zeros((3, 2), dtype=int), products=products, centre=centre)
-    data = SimpleNamespace(n=[n.sum()])
-    whole = SimpleNamespace(rows=rows, field=field, data=data, sources=np.array([[0, 1]] * 3))
-    room = SimpleNamespace(moments=np.empty((2, 3, 2)))
-    as_python(pseudo_blocks.fill_source_moments)(whole, 0, room)
+    field = SimpleNamespace(features=np.empty((1, 2, 1)), products=products, centre=centre)
+    sums, sources = SimpleNamespace(moments=moments), np.array([[0, 1]] * 3)
+    whole = SimpleNamespace(field=field, sums=sums, sources=sources)
     for end in range(2):
-        assert_allclose(room.moments[end, 2], (n * S[end]).sum(axis=1) / n.sum())
-        assert_allclose(room.moments[end, :2], (n * S[end]) @ S[end].T / n.sum())
+        assert_allclose(moments[1 - end, 2], (n * S[end]).sum(axis=1) / n.sum())
+        assert_allclose(moments[1 - end, :2], np.cov(S[end], fweights=n, ddof=0))
     C, H = np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.5, -0.3], [-0.3, 0.8]]]), np.empty((3, 3))
-    as_python(pseudo_blocks.fill_information)(whole, 0, 3, *C, room, H)
+    find = as_python(pseudo_edges.rough_information)
+    H[:] = [[find(whole, i, j, *C) for j in range(3)] for i in range(3)]
     expected = np.zeros((3, 3))
     for i in range(3):
         for j in range(3):
@@ -208,10 +208,8 @@ def test_rank_two_changes_of_a_covariance(rng):
     assert_allclose(np.reshape(turn, (2, 2)) @ m[[i, j]], (new @ h)[[i, j]])
 
 
-def test_means_of_mixed_rows(rng):
-    z, p = rng.normal(size=(2, N)), rng.gamma(2.0, size=N)
-    found = as_python(mixed_rows.spread)(SimpleNamespace(z=z), 0, 1, 0.3, -0.2)
-    assert_allclose(found, ((z[0] - 0.3) * (z[1] + 0.2)).mean())
+def test_probabilities_of_listed_states(rng):
+    p = rng.gamma(2.0, size=N)
     expected = p / p.sum()
     as_python(mixed_tilts.normalise)(p)
     assert_allclose(p, expected)

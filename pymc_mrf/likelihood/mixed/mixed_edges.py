@@ -1,12 +1,15 @@
 """The likelihood of a mixed field as a sum over listed states of its answers."""
 
+from typing import Any
+
 import numpy as np
 
 from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import Listed, all_states, allocate_weighted
 from pymc_mrf.kernels.views import mixed_edges as kernels
 from pymc_mrf.kernels.views.mixed_tilts import SMALLEST
-from pymc_mrf.kernels.views.mixed_views import LOOK, MixedData, MixedField
+from pymc_mrf.kernels.views.mixed_views import MixedData
+from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, taken_from_features
 
 HOPELESS = 12.0
@@ -28,7 +31,7 @@ class MixedLikelihood(MixedEngine):
     """
 
     def _make_view(  # type: ignore[override]
-        self, field: MixedField, data: MixedData, w, b, beta, states: Listed | None = None
+        self, field: Field, data: MixedData, room: dict[str, Any], states: Listed | None = None
     ) -> kernels.MixedEdges:
         layout, (a, K) = self._layout, (len(self._layout.cards), self._layout.features.shape[1])
         listed = all_states(layout) if states is None else states
@@ -39,12 +42,8 @@ class MixedLikelihood(MixedEngine):
             layout=layout,
             states=listed,
             at=allocate_weighted(layout, N),
-            w=w,
-            b=b,
-            beta=beta,
-            n_biases=len(beta),
+            **room,
             log_p=np.zeros(K * K),
-            look=np.zeros(1, LOOK).view(np.recarray),
             least_share=0.0 if states is None else LEAST_SHARE,
             room=kernels.ListRoom(
                 tilt=np.zeros(N),
@@ -54,7 +53,7 @@ class MixedLikelihood(MixedEngine):
                 shares=np.zeros((a, K)),
                 diagonal=np.zeros(layout.n_measured),
                 seconds=np.zeros(layout.n_measured),
-                products=np.zeros(len(w)),
+                products=np.zeros(len(field.edges)),
             ),
         )
 
