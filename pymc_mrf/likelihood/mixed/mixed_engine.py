@@ -124,7 +124,7 @@ class MixedEngine(EdgeEngine):
         now = [array.copy() for array in (view.w, view.b, view.beta, *told)]
         place = np.concatenate([w[active], b[: view.n_biases]])
         view.w[:], view.b[:] = 0.0, b
-        questions.set_parameters(view, active, place)
+        set_parameters(view, active, place)
         slope = np.zeros(len(moved))
         value = questions.without_slab(view, active, prior.bias, slope)
         of_prior = np.empty(len(b))
@@ -158,6 +158,14 @@ class MixedEngine(EdgeEngine):
 
     def learn(self, weight: float) -> None:
         self.information += weight * (np.concatenate([self.view.w, self.view.beta]) - self.information)
+
+
+def set_parameters(view: Any, active: np.ndarray, place: np.ndarray) -> None:
+    """Do what `questions.set_parameters` does, for which a kernel of the whole view would be compiled."""
+    view.w[active] = place[: len(active)]
+    if view.n_biases:
+        view.beta[:] = view.b[:] = place[len(active) :]
+        questions.add_shifts(view.field, view.w, -1.0, view.b)
 
 
 def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

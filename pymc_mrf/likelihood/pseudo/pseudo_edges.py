@@ -26,8 +26,7 @@ from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
-from pymc_mrf.likelihood.pseudo.score_panels import Panel, fill_columns, panels_of, visited
-from pymc_mrf.likelihood.pseudo.visit_rates import RATE, VisitRates
+from pymc_mrf.likelihood.pseudo.visits import RATE, Panel, VisitRates, fill_columns, panels_of, visited
 from pymc_mrf.parts import Parts
 
 Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
