@@ -10,14 +10,13 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.fields.mixed import layout_of
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import _jit, mixed_missing, word_vectors
-from pymc_mrf.kernels.edges import edge_moves, rare_edges, repeated_sweeps
+from pymc_mrf.kernels import _jit, gaussian, mixed_missing, word_vectors
+from pymc_mrf.kernels.edges import edge_moves
 from pymc_mrf.kernels.groups import listed_groups
 from pymc_mrf.kernels.simulation import cell_blocks, series
 from pymc_mrf.kernels.trees import tree_messages
 from pymc_mrf.kernels.views import (
     binary_pairs,
-    cone_limits,
     mixed_tilts,
     mixed_views,
     particle_edges,
@@ -187,10 +186,10 @@ def test_information_of_a_block_by_rows(rng):
 def test_limits_of_the_cone():
     """Values outside are brought to 95 % of the way; the origin is absence, where that is inside."""
     look = SimpleNamespace(low=-1.0, high=3.0, may_end=True)
-    within = as_python(cone_limits.brought_within)
+    within = as_python(gaussian.brought_within)
     assert_allclose([within(look, x) for x in (-5.0, 0.4, 9.0)], [-0.9, 0.4, 2.9])
-    assert as_python(cone_limits.origin)(look) == 0.0
-    assert as_python(cone_limits.origin)(SimpleNamespace(low=1.0, high=3.0, may_end=False)) == 2.0
+    assert as_python(gaussian.origin)(look) == 0.0
+    assert as_python(gaussian.origin)(SimpleNamespace(low=1.0, high=3.0, may_end=False)) == 2.0
 
 
 def test_rank_two_changes_of_a_covariance(rng):
@@ -364,7 +363,7 @@ def test_every_other_repeated_sweep_tells_of_presence():
         periods.append((presence.period, presence.each))
         return 3, 1
 
-    repeat = as_python(repeated_sweeps.repeat_sweeps, sweep_edges=sweep)
+    repeat = as_python(edge_moves.repeat_sweeps, sweep_edges=sweep)
     assert repeat(None, None, None, True, None, told, None, 5) == (15, 5)
     assert periods == [(7, 1.0), (0, 0.0)] * 2 + [(7, 1.0)]
 
@@ -374,7 +373,7 @@ def test_how_often_edges_are_present_is_learnt():
     values, odds = np.array([0.0, 0.0, 0.8]), np.array([np.log(0.25), 3.0])
     probability, share = np.full(3, 0.4), np.full(3, 0.4)
     learn = as_python(
-        rare_edges.learn_presence,
+        edge_moves.learn_presence,
         is_absent=lambda view, x: x == 0.0,
         present_value=lambda view, e: values[e],
         glance=lambda view, e: (0.0, 1.0),

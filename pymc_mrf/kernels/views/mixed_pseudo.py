@@ -19,12 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.gaussian import ILL, add_rank_two, rank_two
+from pymc_mrf.kernels.gaussian import ILL, add_rank_two, brought_within, rank_two
 from pymc_mrf.kernels.mixed import OF_MEASURED, NodeKinds, fill_covariance
 from pymc_mrf.kernels.vector_sums import copy, dot_three
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.cone_limits import brought_within
 from pymc_mrf.kernels.views.mixed_views import (
     MixedData,
     absence_outside_the_cone,

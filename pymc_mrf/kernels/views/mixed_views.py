@@ -8,7 +8,7 @@ states are listed, `at` has the means m (c, N) of the measurements in N of them 
 (c,), `tilt` and `tilted` (N,), and the view answers `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
-certain (`cone_limits`).
+certain (`pymc_mrf.kernels.gaussian`).
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +17,8 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.gaussian import add_rank_two
+from pymc_mrf.kernels.gaussian import ABSENT, LIMITS, add_rank_two, brought_within, origin
 from pymc_mrf.kernels.mixed import MIXED
-from pymc_mrf.kernels.views.cone_limits import ABSENT, LIMITS, brought_within, origin
 
 LOOK = np.dtype([*LIMITS, ("before", float), ("mean", float), ("variance", float)], align=True)
 """Of the edge looked at: limits, if it is between measurements; log-likelihood without it, or in the middle

@@ -10,13 +10,16 @@ earlier row: given that row the product of all nodes is the likelihood itself.
 
 Blocks of parameters (`block_edges`) are moved by the same passes over rows: a block changes the local field
 of feature k of one end by x_kl Z_l, Z the centred features of the other end, for each of its parameters.
+
+In all functions values `x` (W,) are as in `pseudo_terms`, and `old` and `new` (W,), slopes `g` (W,) and
+information `H` (W, W) of blocks as in `block_edges`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.by_type import by_type
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import block_edges as blocks
@@ -148,7 +151,7 @@ def present_normalisers(view, e):
     return A[edge[0]], A[edge[1]] if view.sources[e, 1] >= 0 else 0.0
 
 
-@lean
+@part
 def rough_information(view, e, f, C_u, C_v):
     """Information about parameters e and f of an edge, without a pass.
 
@@ -158,7 +161,7 @@ def rough_information(view, e, f, C_u, C_v):
     return information_of_end(view, e, f, 0, C_u) + information_of_end(view, e, f, 1, C_v)
 
 
-@lean
+@part
 def information_of_end(view, e, f, end, C):
     """Do what `rough_information` does, of one end, with the conditional covariances `C` (M, M)."""
     products, centre, M, value = view.field.products, view.field.centre, C.shape[0], 0.0
@@ -266,7 +269,7 @@ def row_gain(view, e, x, A_u, A_v):
     return value - (A_u - before.A_u) - (A_v - before.A_v)
 
 
-@lean
+@part
 def gain_at(view, e, x):
     """Return `row_gain` at x (W,): by a pass over the rows of the targets, but for the present value."""
     is_present, proposed = True, view.proposed
@@ -280,7 +283,7 @@ def gain_at(view, e, x):
     return row_gain(view, e, x, proposed.sums[0].A_u, proposed.sums[0].A_v)
 
 
-@lean
+@part
 def keep_value(view, e, x):
     """Make the terms at the new value x (W,), as of `gain_at`, those of the targets."""
     if x[0] != 0.0:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, next_nonzero
 from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, normaliser, rows_of_node
 from pymc_mrf.kernels.views.pseudo_scores import follow
@@ -96,7 +96,7 @@ def n_targets(view, e):
     return 1 if view.sources[e, 1] < 0 else 2
 
 
-@lean
+@part
 def add_to_field(view, e, end, x, L):
     """Add to the local fields `L` (M, N) of an end of edge e what the value x of the edge gives to them."""
     field, source = view.field, view.sources[e, end]

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels.edges.edge_moves import EdgePrior
-from pymc_mrf.kernels.edges.rare_edges import learn_presence
+from pymc_mrf.kernels.edges.edge_moves import EdgePrior, learn_presence
 from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
 from pymc_mrf.kernels.views.pseudo_scores import PANEL, Scores, take_moved
 from pymc_mrf.kernels.views.questions import Field
