@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, parse_sizes, table, write_fragment
 from pymc_mrf.kernels.simulation.swendsen_wang import swendsen_wang_sweeps
-from pymc_mrf.likelihood.path.grid_simulation import simulate_grid
-from pymc_mrf.likelihood.path.path_simulation import simulate_path
+from pymc_mrf.likelihood.path.coupling_path import simulate_path
+from pymc_mrf.likelihood.path.field_grid import simulate_grid
 
 NOISE = 0.5
 SWEEPS = 300  # of a picture, from one class everywhere

@@ -1,6 +1,11 @@
 """Dense symmetric matrices of Gaussian fields: precision, its triangular factor, inverse, and draws.
 
 All arrays are float64 and as large as the field, (d, d) or (d,), but for edges (r, 2) and weights (r,).
+
+One weight has limits within the cone of positive definite precisions, in a record `look` that begins with
+`LIMITS`. An edge whose absence, given all others, would leave the cone is present for certain. Its ratios to
+absence are infinite: in their place stands `ABSENT`, a number, so that ratios of two values of the edge are
+as they are.
 """
 
 import numpy as np
@@ -201,3 +206,27 @@ def draw_missing(x, edges, w, diagonal, rng):
         solve_transposed(own, missing, z)
         for a in missing:
             x[i, a] += z[a]
+
+
+ABSENT = -1e9
+"""Log prior of absence outside the cone; two log ratios that it is part of differ right to some 1e-7."""
+
+INNER = 0.95
+"""Share of the way from the middle of the cone to its ends within which proposals follow the likelihood;
+beyond they follow the parabola that touches it there."""
+
+LIMITS = [("low", float), ("high", float), ("may_end", bool)]
+"""Lowest and highest value within the cone, and whether the edge may be absent."""
+
+
+@lean
+def origin(look):
+    """Return the value that those of the edge are relative to: absence if it may be absent."""
+    return 0.0 if look.may_end else 0.5 * (look.low + look.high)
+
+
+@lean
+def brought_within(look, x):
+    """Return the value next to `x` from the middle of the cone to `INNER` of the way to its ends."""
+    middle, reach = 0.5 * (look.low + look.high), 0.5 * INNER * (look.high - look.low)
+    return min(max(x, middle - reach), middle + reach)

@@ -62,6 +62,15 @@ class Layout(NamedTuple):
     kind: np.ndarray
 
 
+class NodeKinds(NamedTuple):
+    """What of a `Layout` tells where measurements are: for kernels that know the features themselves."""
+
+    cards: np.ndarray
+    n_measured: int
+    ends: np.ndarray
+    kind: np.ndarray
+
+
 class Listed(NamedTuple):
     """States of the answers, all or a sample of them.
 
@@ -112,14 +121,14 @@ def allocate_weighted(layout: Layout, n_states: int) -> Weighted:
 @lean
 def fill_precision_of(layout, w, diagonal, K):
     """Fill `K` (c, c), the precision of the measurements, from weights `w` (P,) and `diagonal` (c,)."""
-    Q, c = layout.owner.shape[0], layout.n_measured
+    a, c = layout.cards.shape[0], layout.n_measured
     for i in range(c):
         for j in range(c):
             K[i, j] = 0.0
         K[i, i] = diagonal[i]
     for e in range(w.shape[0]):
         if layout.kind[e] == OF_MEASURED:
-            i, j = layout.pairs[e, 0] - Q, layout.pairs[e, 1] - Q
+            i, j = layout.ends[e, 0] - a, layout.ends[e, 1] - a
             K[i, j] -= w[e]
             K[j, i] -= w[e]
 

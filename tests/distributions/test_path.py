@@ -12,7 +12,7 @@ from pymc_mrf.distributions.parents import field_node
 from pymc_mrf.fields.families import potts as potts_family
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.path import path_form as path
-from pymc_mrf.likelihood.path.path_simulation import TARGET
+from pymc_mrf.likelihood.path.coupling_path import TARGET
 from tests.marks import slow
 from tests.reference.derivatives import assert_gradients
 from tests.statistics import Z

@@ -10,25 +10,24 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.fields.mixed import layout_of
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels import _jit, mixed_missing, word_vectors
-from pymc_mrf.kernels.edges import edge_moves, rare_edges, repeated_sweeps
+from pymc_mrf.kernels import _jit, gaussian, mixed_missing, word_vectors
+from pymc_mrf.kernels.edges import edge_moves
 from pymc_mrf.kernels.groups import listed_groups
 from pymc_mrf.kernels.simulation import cell_blocks, series
 from pymc_mrf.kernels.trees import tree_messages
 from pymc_mrf.kernels.views import (
     binary_pairs,
-    cone_limits,
-    mixed_rows,
     mixed_tilts,
     mixed_views,
     particle_edges,
-    pseudo_blocks,
+    pseudo_edges,
     sample_sums,
     shared_blocks,
     state_pairs,
     table_blocks,
     weighted_sample,
 )
+from pymc_mrf.likelihood.pseudo.pseudo_edges import fill_moments
 from tests.kernels.plain import as_python
 from tests.reference import enumeration
 
@@ -158,21 +157,21 @@ def test_tables_of_blocks(rng):
 
 
 def test_information_of_a_block_by_rows(rng):
-    """Covariances of one end times second moments of the other, centred; the latter are means over rows."""
+    """Covariances of one end times second moments of the other, its source, centred: means over rows."""
     S, n = rng.normal(size=(2, 2, N)), rng.integers(1, 4, N)  # end, feature, row
-    rows = SimpleNamespace(T=np.empty((1, 2, 1)), n=[n], block=[0, 0], S=S[::-1])
+    moments = np.empty((2, 3, 2))
+    fill_moments(moments, S[::-1], n[None, None].astype(float))
     centre = rng.normal(size=(3, 2, 2))
     products = np.array([[[0, 0]], [[0, 1]], [[1, 1]]])
-    field = SimpleNamespace(edges=np.zeros((3, 2), dtype=int), products=products, centre=centre)
-    data = SimpleNamespace(n=[n.sum()])
-    whole = SimpleNamespace(rows=rows, field=field, data=data, sources=np.array([[0, 1]] * 3))
-    room = SimpleNamespace(moments=np.empty((2, 3, 2)))
-    as_python(pseudo_blocks.fill_source_moments)(whole, 0, room)
+    field = SimpleNamespace(features=np.empty((1, 2, 1)), products=products, centre=centre)
+    sums, sources = SimpleNamespace(moments=moments), np.array([[0, 1]] * 3)
+    whole = SimpleNamespace(field=field, sums=sums, sources=sources)
     for end in range(2):
-        assert_allclose(room.moments[end, 2], (n * S[end]).sum(axis=1) / n.sum())
-        assert_allclose(room.moments[end, :2], (n * S[end]) @ S[end].T / n.sum())
+        assert_allclose(moments[1 - end, 2], (n * S[end]).sum(axis=1) / n.sum())
+        assert_allclose(moments[1 - end, :2], np.cov(S[end], fweights=n, ddof=0))
     C, H = np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.5, -0.3], [-0.3, 0.8]]]), np.empty((3, 3))
-    as_python(pseudo_blocks.fill_information)(whole, 0, 3, *C, room, H)
+    find = as_python(pseudo_edges.rough_information)
+    H[:] = [[find(whole, i, j, *C) for j in range(3)] for i in range(3)]
     expected = np.zeros((3, 3))
     for i in range(3):
         for j in range(3):
@@ -187,10 +186,10 @@ def test_information_of_a_block_by_rows(rng):
 def test_limits_of_the_cone():
     """Values outside are brought to 95 % of the way; the origin is absence, where that is inside."""
     look = SimpleNamespace(low=-1.0, high=3.0, may_end=True)
-    within = as_python(cone_limits.brought_within)
+    within = as_python(gaussian.brought_within)
     assert_allclose([within(look, x) for x in (-5.0, 0.4, 9.0)], [-0.9, 0.4, 2.9])
-    assert as_python(cone_limits.origin)(look) == 0.0
-    assert as_python(cone_limits.origin)(SimpleNamespace(low=1.0, high=3.0, may_end=False)) == 2.0
+    assert as_python(gaussian.origin)(look) == 0.0
+    assert as_python(gaussian.origin)(SimpleNamespace(low=1.0, high=3.0, may_end=False)) == 2.0
 
 
 def test_rank_two_changes_of_a_covariance(rng):
@@ -208,10 +207,8 @@ def test_rank_two_changes_of_a_covariance(rng):
     assert_allclose(np.reshape(turn, (2, 2)) @ m[[i, j]], (new @ h)[[i, j]])
 
 
-def test_means_of_mixed_rows(rng):
-    z, p = rng.normal(size=(2, N)), rng.gamma(2.0, size=N)
-    found = as_python(mixed_rows.spread)(SimpleNamespace(z=z), 0, 1, 0.3, -0.2)
-    assert_allclose(found, ((z[0] - 0.3) * (z[1] + 0.2)).mean())
+def test_probabilities_of_listed_states(rng):
+    p = rng.gamma(2.0, size=N)
     expected = p / p.sum()
     as_python(mixed_tilts.normalise)(p)
     assert_allclose(p, expected)
@@ -366,7 +363,7 @@ def test_every_other_repeated_sweep_tells_of_presence():
         periods.append((presence.period, presence.each))
         return 3, 1
 
-    repeat = as_python(repeated_sweeps.repeat_sweeps, sweep_edges=sweep)
+    repeat = as_python(edge_moves.repeat_sweeps, sweep_edges=sweep)
     assert repeat(None, None, None, True, None, told, None, 5) == (15, 5)
     assert periods == [(7, 1.0), (0, 0.0)] * 2 + [(7, 1.0)]
 
@@ -376,7 +373,7 @@ def test_how_often_edges_are_present_is_learnt():
     values, odds = np.array([0.0, 0.0, 0.8]), np.array([np.log(0.25), 3.0])
     probability, share = np.full(3, 0.4), np.full(3, 0.4)
     learn = as_python(
-        rare_edges.learn_presence,
+        edge_moves.learn_presence,
         is_absent=lambda view, x: x == 0.0,
         present_value=lambda view, e: values[e],
         glance=lambda view, e: (0.0, 1.0),

@@ -7,7 +7,7 @@ from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.graph import builders
 from pymc_mrf.likelihood.data_counts import DataCounts
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
-from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges, source_spreads
 
 K = 3
 # two blocks, of which the second has edges in both directions, and a node without any
@@ -62,4 +62,5 @@ def test_an_engine_with_other_data_is_that_of_these_data(engine, rng):
         Z = new[:, graph.edges] - changed.view.field.centre[:, :, 0]  # (n, r, 2)
         expected = (new[:, u] * Z[:, :, 1] + Z[:, :, 0] * new[:, v]).sum(axis=0)
         np.testing.assert_allclose(changed.view.sums.s, weight * expected, rtol=1e-12)
-        np.testing.assert_allclose(changed.view.sums.Z2[:, :, 0, 0], (Z**2).mean(axis=0), rtol=1e-12)
+        spreads = source_spreads(changed.view)[:, ::-1, 0, 0]  # of the other end
+        np.testing.assert_allclose(spreads, (Z**2).mean(axis=0), rtol=1e-12)

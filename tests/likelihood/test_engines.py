@@ -18,8 +18,8 @@ from pymc_mrf.likelihood.gaussian.likelihood import Normal
 from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
 from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood, GroupEngine, with_fewest_features
 from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, MonteCarloOfMixed, PseudoOfMixed
+from pymc_mrf.likelihood.mixed.mixed_edges import sample_size
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, mixed_field, split_data
-from pymc_mrf.likelihood.mixed.mixed_reference import sample_size
 from pymc_mrf.likelihood.particles.likelihood import Particles, too_few_particles
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
 from pymc_mrf.likelihood.pseudo.likelihood import Pseudo

@@ -3,8 +3,8 @@
 Given all else, an edge is absent (parameter 0) or has a value x with density proportional to
 p / (1 - p) slab(x) exp(l(x) - l(0)). The proposal is independent of the edge's present state: absent or
 not by the odds of a Laplace approximation, the value from a heavy-tailed density at the mode; under a
-tabulated slab by `slab_cells`. An acceptance step then leaves the conditional itself invariant (Hastings,
-1970).
+tabulated slab by `priors.densities`. An acceptance step then leaves the conditional itself invariant
+(Hastings, 1970).
 
 Edges move at constant *centred* biases, beta_i = b_i + sum_j w_ij c_ij if a node has one bias. The constants
 c_ij, `Field.centre`, are such that weights and biases are about independent. If the biases are not the
@@ -347,4 +347,36 @@ def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
         n_accepted += 1
         set_edge(view, e, new)
         follow(view, e, old, new)
+    return n_proposed, n_accepted
+
+
+@lean
+def learn_presence(view, edges, prior, weight, probability, share):
+    """Move both means of `edges` (k,) towards what they are now, by this `weight` of the present.
+
+    `probability` (r,): of presence, bounded by `glance`, of those absent; `share` (r,): whether present.
+    """
+    for e in edges:
+        if is_absent(view, present_value(view, e)):
+            explained, h = glance(view, e)
+            odds = np.exp(min(log_highest_odds(view, e, prior, explained, h), 0.0))
+            probability[e] += weight * (odds / (1.0 + odds) - probability[e])
+            share[e] -= weight * share[e]
+        else:
+            share[e] += weight * (1.0 - share[e])
+
+
+@lean
+def repeat_sweeps(view, order, prior, corrected, rng, presence, rng_of_presence, n_repeats):
+    """Call `sweep_edges` so often, `presence` being told of every other sweep, the first one included.
+
+    Returns the numbers of proposals that would change an edge, and of those accepted.
+    """
+    n_proposed, n_accepted = 0, 0
+    untold = Presence(presence.present, presence.absent, 0, 0, 0.0, 0.0)
+    for k in range(n_repeats):
+        told = presence if k % 2 == 0 else untold
+        proposed, accepted = sweep_edges(view, order, prior, corrected, rng, told, rng_of_presence)
+        n_proposed += proposed
+        n_accepted += accepted
     return n_proposed, n_accepted

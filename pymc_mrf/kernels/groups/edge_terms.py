@@ -27,7 +27,7 @@ class Terms(NamedTuple):
 
     `size` (1,) int64: number of terms. `total` (1,): S. `n` and `lam` (T,): the first ``size[0]``
     entries are in use. `more` (T,): further observations that the noise of an estimated lam calls for, 0
-    where it is exact (`pymc_mrf.kernels.views.noise`). `n_tilts` (1,) int64. `tilts` (fields, 4): what a
+    where it is exact (`views.particle_edges`). `n_tilts` (1,) int64. `tilts` (fields, 4): what a
     Monte Carlo likelihood subtracts beside, as of `add_tilt`; the first ``n_tilts[0]`` are in use.
     """
 

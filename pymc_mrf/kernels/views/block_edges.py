@@ -4,7 +4,7 @@ Edge e has the parameters first[e] to first[e + 1], x (W,), whose statistics c (
 the states of both ends, x c. To the view inside, `whole`, each of them is an edge of its own, one of several
 between the same nodes: joint moves ask it, single edges are moved as blocks by this view. What it asks of
 `whole` are the questions below, which views answer by the table of the pair (`table_blocks`) or by rows
-(`pseudo_blocks`).
+(`pseudo_edges`).
 
 In all functions `x` (W,), `old` and `new` (W,) are those of a `Value`, and scores or slopes `g` (W,),
 information `H` (W, W), matrices `A` and `L` (W, W) and vectors `z` (W,) may be longer.
@@ -67,8 +67,6 @@ class BlockRoom(NamedTuple):
         At 0; at any other value, with the slab; its lower triangular factor.
     table, p : (K K,) arrays
         Log table x c, and probabilities of the states of the pair.
-    moments : (2, M + 1, M) array
-        Means of the products of M features of either end, and of the features.
     """
 
     old: np.ndarray
@@ -87,7 +85,6 @@ class BlockRoom(NamedTuple):
     root: np.ndarray
     table: np.ndarray
     p: np.ndarray
-    moments: np.ndarray
 
 
 class BlockEdges(NamedTuple):
@@ -112,10 +109,9 @@ class BlockEdges(NamedTuple):
     room: BlockRoom
 
 
-def allocate_room(width: int, n_cells: int, n_features: int) -> BlockRoom:
-    """Room for blocks of up to `width` parameters, and tables of `n_cells`, of nodes with `n_features`."""
-    vectors, squares, cells = np.zeros((11, width)), np.zeros((3, width, width)), np.zeros((2, n_cells))
-    return BlockRoom._make([*vectors, *squares, *cells, np.zeros((2, n_features + 1, n_features))])
+def allocate_room(width: int, n_cells: int) -> BlockRoom:
+    """Room for blocks of up to `width` parameters, and tables of `n_cells`."""
+    return BlockRoom(*np.zeros((11, width)), *np.zeros((3, width, width)), *np.zeros((2, n_cells)))
 
 
 @lean

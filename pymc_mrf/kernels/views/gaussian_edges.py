@@ -10,7 +10,7 @@ definite for y in (1/c, 1/a). S follows a change by a rank-2 update; it is compu
 every sweep, and where an update would lose digits. Its relative error then stays below some 1e-10, as a
 test asks.
 
-An edge whose absence, given all others, would leave the cone is present for certain (`cone_limits`).
+An edge whose absence, given all others, would leave the cone is present for certain (`gaussian`).
 
 Moves of single edges leave the diagonal where it is. Joint moves have the weights and the log of the diagonal
 for coordinates, about the normal approximation of the posterior, because both are strongly correlated where
@@ -23,16 +23,19 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit, lean
 from pymc_mrf.kernels.gaussian import (
+    ABSENT,
     ILL,
+    LIMITS,
     add_rank_two,
+    brought_within,
     factorise,
     fill_precision,
     invert_factorised,
     multiply,
+    origin,
     rank_two,
 )
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.cone_limits import ABSENT, LIMITS, brought_within, origin
 
 LOOK = np.dtype([*LIMITS, ("x", float), ("s", float)], align=True)
 """Of the entry looked at: its limits, its value, and the sum of T_uv times the factors."""

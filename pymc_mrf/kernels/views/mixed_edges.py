@@ -41,7 +41,6 @@ from pymc_mrf.kernels.views.mixed_tilts import (
 )
 from pymc_mrf.kernels.views.mixed_views import (
     MixedData,
-    MixedField,
     absence_outside_the_cone,
     add_bias_slopes,
     change_rows,
@@ -91,7 +90,7 @@ class MixedEdges(NamedTuple):
 
     Attributes
     ----------
-    field : MixedField
+    field : questions.Field
     data : MixedData
     layout : Layout
     states : Listed
@@ -100,8 +99,8 @@ class MixedEdges(NamedTuple):
     w : (P,) array
     b : (a K + c,) array
         Biases of the states of the answers, and the log of the diagonal of the precision.
-    beta : (a K + c,) array, or (0,)
-        Centred, if they are moved.
+    beta : (a K + c,) array
+        Centred.
     n_biases : int
         a K + c if they are moved, else 0.
     log_p : (K K,) array
@@ -112,7 +111,7 @@ class MixedEdges(NamedTuple):
     room : ListRoom
     """
 
-    field: MixedField
+    field: questions.Field
     data: MixedData
     layout: Layout
     states: Listed

@@ -1,12 +1,14 @@
-"""Edges of a mixed field under its pseudo-likelihood: answers to `block_edges` by rows.
+"""Mixed fields under their pseudo-likelihood: what `pseudo_edges` does not know of measurements.
 
 The pseudo-likelihood is the product of the full conditionals of all answers and measurements, each to the
 power of its weight:
 
     prod_rows prod_i p(x_i | x_-i, y)^weight_i prod_j p(y_j | y_-j, x)^weight_j.
 
-Every edge stands in the conditionals of both of its ends, whatever these are (`mixed_rows`). Edges between
-measurements are limited by the cone of positive definite precisions, of which the conditionals know nothing.
+Every edge stands in the conditionals of both of its ends, whatever these are. A measurement is its own
+feature: given all else it is normal, with mean L / K and variance 1 / K, L its local field and K its entry of
+the diagonal of the precision. Edges between measurements are limited by the cone of positive definite
+precisions, of which the conditionals know nothing.
 
 In all functions values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and information `H` (W, W) are as in
 `block_edges`.
@@ -17,28 +19,38 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.gaussian import ILL, add_rank_two, rank_two
-from pymc_mrf.kernels.mixed import OF_MEASURED, Layout, fill_covariance
-from pymc_mrf.kernels.vector_sums import add_multiple
+from pymc_mrf.kernels.gaussian import ILL, add_rank_two, brought_within, rank_two
+from pymc_mrf.kernels.mixed import OF_MEASURED, NodeKinds, fill_covariance
+from pymc_mrf.kernels.vector_sums import copy, dot_three
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.cone_limits import brought_within
-from pymc_mrf.kernels.views.mixed_rows import (
-    NodeConditionals,
-    fill_conditional,
-    fill_moments,
-    score,
-    value_at,
-)
 from pymc_mrf.kernels.views.mixed_views import (
     MixedData,
-    MixedField,
     absence_outside_the_cone,
-    add_bias_slopes,
-    data_value,
     find_limits,
     measurement_of,
 )
+from pymc_mrf.kernels.views.pseudo_edges import (
+    EdgeSums,
+    add_slopes_by_rows,
+    add_slopes_of_node,
+    add_slopes_of_states,
+    block_gain_by_rows,
+    block_terms_by_rows,
+    follow_block_in_rows,
+    take_block_out_of_rows,
+)
+from pymc_mrf.kernels.views.pseudo_rows import (
+    Rows,
+    fill_terms,
+    normaliser_in,
+    state_normaliser,
+    state_terms,
+)
+from pymc_mrf.kernels.views.pseudo_scores import NoScores
+from pymc_mrf.kernels.views.pseudo_terms import EndLists, Ends, NodeTerms
+from pymc_mrf.kernels.views.pseudo_terms import refresh as refresh_rows
+from pymc_mrf.kernels.views.questions import Field
 
 
 class Cone(NamedTuple):
@@ -54,115 +66,141 @@ class Cone(NamedTuple):
     L: np.ndarray
 
 
-class PseudoRoom(NamedTuple):
-    """Scratch.
+class MixedRoom(NamedTuple):
+    """Scratch over rows, as of `pseudo_rows.Room`, and what measurements have beside.
 
     Attributes
     ----------
-    p : (K,) array
-    mean : (M,) array
-    inside : (1,) array
-        Weight within the cone.
-    diagonal, seconds : (c,) arrays
-        As in `mixed_views`.
+    P, top, z
+        As of `Room`.
+    diagonal : (c,) array
+        That of the precision.
+    inside : (W,) array
+        Value of an edge within the cone, for W parameters, as many as the largest has.
     """
 
-    p: np.ndarray
-    mean: np.ndarray
-    inside: np.ndarray
+    P: np.ndarray
+    top: np.ndarray
+    z: np.ndarray
     diagonal: np.ndarray
-    seconds: np.ndarray
+    inside: np.ndarray
 
 
 class MixedPseudo(NamedTuple):
-    """Rows, their full conditionals, and present parameters.
+    """Rows, their full conditionals, and present parameters, as of `pseudo_edges.PseudoEdges`.
+
+    Of a measurement `now` has the sum over rows of its conditional second moment in place of probabilities.
 
     Attributes
     ----------
-    field : MixedField
     data : MixedData
         Sums over rows times the weights of the conditionals that have them.
-    layout : Layout
-    weights : (d,) array
-        Of the conditionals of answers and measurements.
-    z : (Q + c, n) array
-        Features of the answers, and deviations of the measurements, in the rows.
-    now, trial : NodeConditionals
-        At the present parameters; of the ends of the edge looked at, at others.
+    b, beta : (a K + c,) arrays
+    tables : (a, K) array
+    layout : NodeKinds
     at : Cone
-    w : (P,) array
-    b : (a K + c,) array
-    beta : (a K + c,) array, or (0,)
-    n_biases : int
     look : (1,) record array of `mixed_views.LOOK`
-    room : PseudoRoom
+    room : MixedRoom
     """
 
-    field: MixedField
+    field: Field
     data: MixedData
-    layout: Layout
-    weights: np.ndarray
-    z: np.ndarray
-    now: NodeConditionals
-    trial: NodeConditionals
-    at: Cone
     w: np.ndarray
     b: np.ndarray
     beta: np.ndarray
     n_biases: int
+    sources: np.ndarray
+    rows: Rows
+    sums: EdgeSums
+    tables: np.ndarray
+    now: NodeTerms
+    ends: EndLists
+    without: Ends
+    proposed: Ends
+    scores: NoScores
+    layout: NodeKinds
+    at: Cone
     look: np.ndarray
-    room: PseudoRoom
+    room: MixedRoom
 
 
 blocks.absence.register(MixedPseudo)(absence_outside_the_cone)
 
 
+@normaliser_in.register(MixedRoom)
+def normaliser_of_node(room, view, i, L):
+    """Answer for states, or for a measurement, whose conditional means are left in `top`; `L` (M, N)."""
+    j = i - view.tables.shape[0]
+    return state_normaliser(room, view, i, L) if j < 0 else measured_normaliser(room, view, i, L[0])
+
+
+@lean
+def measured_normaliser(room, view, i, L):
+    """Answer of measurement i, which counts as a feature with the local field `L` (N,)."""
+    block, precision = view.rows.block[i], room.diagonal[i - view.tables.shape[0]]
+    N = view.rows.size[block]
+    n, mean = view.rows.n[block, :N], room.top[:N]
+    for s in range(N):
+        mean[s] = L[s] / precision
+    return 0.5 * (precision * dot_three(n, mean, mean) - view.rows.total[block] * np.log(precision))
+
+
+@fill_terms.register(MixedRoom)
+def terms_of_node(room, view, i, R, p, v, C):
+    """Answer for states, or for a measurement: `R` (M, N), `p` and `v` (K,), and `C` (M, M)."""
+    j = i - view.tables.shape[0]
+    if j < 0:
+        state_terms(room, view, i, R, p, v, C)
+    else:
+        rows, block = view.rows, view.rows.block[i]
+        N = rows.size[block]
+        n, mean, T, residual = rows.n[block, :N], room.top[:N], rows.T[i, 0, :N], R[0, :N]
+        for s in range(N):
+            residual[s] = n[s] * (T[s] - mean[s])
+        C[0, 0] = rows.total[block] / room.diagonal[j]
+        p[0] = C[0, 0] + dot_three(n, mean, mean)
+
+
+@add_slopes_of_node.register(MixedRoom)
+def add_slopes_of_mixed_node(room, view, i, p, slope):
+    """Answer for states, or for the log of the diagonal entry of a measurement."""
+    j = i - view.tables.shape[0]
+    if j < 0:
+        add_slopes_of_states(room, view, i, p, slope)
+    else:
+        slope[view.data.t.shape[0] + j] += 0.5 * room.diagonal[j] * (p[0] - view.data.squares[j])
+
+
+@lean
+def fill_cone(view):
+    """Fill the diagonal and the covariance of the measurements; whether they are positive definite."""
+    places, diagonal = view.data.t.shape[0], view.room.diagonal
+    for j in range(diagonal.shape[0]):
+        diagonal[j] = np.exp(view.b[places + j])
+    return np.isfinite(fill_covariance(view.layout, view.w, diagonal, view.at.S, view.at.L))
+
+
 @lean
 def refresh(view):
     """Fill all that the view keeps; return 0, and NaN outside of the cone."""
-    layout, now = view.layout, view.now
-    a, K = layout.cards.shape[0], layout.features.shape[1]
-    for j in range(layout.n_measured):
-        view.room.diagonal[j] = np.exp(view.b[a * K + j])
-    if not np.isfinite(fill_covariance(layout, view.w, view.room.diagonal, view.at.S, view.at.L)):
+    if not fill_cone(view):
         return np.nan
-    for f in range(now.local.shape[0]):
-        for s in range(now.local.shape[1]):
-            now.local[f, s] = 0.0
-    for e in range(view.w.shape[0]):
-        if view.w[e] != 0.0:
-            move_local_fields(view, e, view.w[e])
-    for i in range(now.log_sum.shape[0]):
-        fill_conditional(view, i, now)
+    refresh_rows(view)
     return 0.0
 
 
 @lean
-def move_local_fields(view, e, move):
-    """Add what parameter e gives to the local fields of its ends as it moves."""
-    p, q = view.layout.pairs[e, 0], view.layout.pairs[e, 1]
-    add_multiple(move, view.z[q], view.now.local[p])
-    add_multiple(move, view.z[p], view.now.local[q])
-
-
-@lean
-def is_measured(view, first):
+def is_measured(whole, first):
     """Whether the edge that begins at a parameter is between measurements."""
-    return view.layout.kind[first] == OF_MEASURED
+    return whole.layout.kind[first] == OF_MEASURED
 
 
 @blocks.take_out.register(MixedPseudo)
 def take_block_out_of_mixed_rows(whole, view, e, x):
-    """Read the score from the residuals, without a pass if the block is absent."""
-    first, room, width = view.field.first[e], view.room, x.shape[0]
-    if is_measured(whole, first):
-        find_limits(whole, first)
-    if whole.w[first] == 0.0:
-        whole.look[0].before = 0.0
-        fill_moments(whole, first, width, whole.now, room.score, room.information)
-    else:
-        whole.look[0].before = value_at(whole, first, room.zero[:width])
-        fill_moments(whole, first, width, whole.trial, room.score, room.information)
+    """Find the limits of the cone as well."""
+    if is_measured(whole, view.field.first[e]):
+        find_limits(whole, view.field.first[e])
+    take_block_out_of_rows(whole, view, e, x)
 
 
 @blocks.block_terms.register(MixedPseudo)
@@ -171,15 +209,11 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
 
     The likelihood may rise up to there, so that its mode is brought as near as its slope is steep.
     """
-    first, look, at = view.field.first[e], whole.look[0], whole.room.inside
-    if not is_measured(whole, first):
-        value = value_at(whole, first, x) - look.before
-        fill_moments(whole, first, x.shape[0], whole.trial, g, H)
-        return value
-    at[0] = brought_within(look, x[0])
-    beyond = x[0] - at[0]
-    value = value_at(whole, first, at) - look.before
-    fill_moments(whole, first, 1, whole.trial, g, H)
+    at = whole.room.inside[: x.shape[0]]
+    copy(x, at)
+    if is_measured(whole, view.field.first[e]):
+        at[0] = brought_within(whole.look[0], x[0])
+    beyond, value = x[0] - at[0], block_terms_by_rows(whole, view, e, at, g, H)
     if beyond != 0.0:
         H[0, 0] = max(H[0, 0], g[0] * g[0])
         value += (g[0] - 0.5 * H[0, 0] * beyond) * beyond
@@ -189,40 +223,32 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
 
 @blocks.block_gain.register(MixedPseudo)
 def block_gain_of_mixed_rows(whole, view, e, x):
-    first, look = view.field.first[e], whole.look[0]
-    if is_measured(whole, first) and not look.low < x[0] < look.high:
+    look = whole.look[0]
+    if is_measured(whole, view.field.first[e]) and not look.low < x[0] < look.high:
         return -np.inf
-    return value_at(whole, first, x) - look.before
+    return block_gain_by_rows(whole, view, e, x)
 
 
 @blocks.follow_block.register(MixedPseudo)
 def follow_block_in_mixed_rows(whole, view, e, old, new):
-    """Move the local fields of the ends, and the limits of the cone; weights and biases have moved."""
+    """Move the limits of the cone as well; weights and biases have moved."""
     first = view.field.first[e]
-    for k in range(new.shape[0]):
-        move_local_fields(whole, first + k, new[k] - old[k])
     if is_measured(whole, first):
         i, j = measurement_of(whole, first, 0), measurement_of(whole, first, 1)
         own_i, both, own_j, f = rank_two(whole.at.S, i, j, new[0] - old[0])
         if f < ILL:
-            refresh(whole)
+            fill_cone(whole)
         else:
             add_rank_two(whole.at.S, i, j, own_i, both, own_j, whole.at.L)
-    for end in range(2):
-        fill_conditional(whole, whole.field.edges[first, end], whole.now)
+    follow_block_in_rows(whole, view, e, old, new)
 
 
 @questions.add_slopes.register(MixedPseudo)
 def add_slopes_of_mixed_rows(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
-    k, value = active.shape[0], refresh(view)
-    if not np.isfinite(value):
+    if not fill_cone(view):
         return -np.inf
-    for i in range(k):
-        slope[i] += score(view, active[i], view.now)
-    for i in range(view.now.log_sum.shape[0]):
-        value -= view.now.log_sum[i]
-    for j in range(view.room.seconds.shape[0]):
-        view.room.seconds[j] = view.now.seconds[j]
-    add_bias_slopes(view, view.now.shares, 1.0, slope[k:])
-    return value + data_value(view)
+    value = add_slopes_by_rows(view, active, slope)
+    for j in range(view.data.squares.shape[0]):
+        value -= 0.5 * view.room.diagonal[j] * view.data.squares[j]
+    return value

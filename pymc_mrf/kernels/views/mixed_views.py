@@ -1,14 +1,14 @@
 """What the views of mixed fields have in common: data, the cone, and the slopes by biases.
 
-A view has the attributes `field` (`MixedField`), `data` (`MixedData`), `layout`
-(`pymc_mrf.kernels.mixed.Layout`), `at` with the conditional covariance S (c, c) of the measurements, `w`
-(P,), `b` (a K + c,), `beta`, `n_biases`, `look` (1,), a record of `LOOK`, and scratch, `room`, of which are
-`diagonal` (c,), that of the precision, and `seconds` (c,). Where states are listed, `at` has the means m
-(c, N) of the measurements in N of them as well, `room` has `tilt` and `tilted` (N,), and the view answers
-`measured_value`.
+A view has the attributes `field` (`questions.Field`, whose nodes are the answers, then the measurements,
+which have no biases there), `data` (`MixedData`), `layout` (`pymc_mrf.kernels.mixed.Layout`), `at` with the
+conditional covariance S (c, c) of the measurements, `w` (P,), `b` and `beta` (a K + c,), `n_biases`, `look`
+(1,), a record of `LOOK`, and scratch, `room`, of which is `diagonal` (c,), that of the precision. Where
+states are listed, `at` has the means m (c, N) of the measurements in N of them as well, `room` has `seconds`
+(c,), `tilt` and `tilted` (N,), and the view answers `measured_value`.
 
 Edges between measurements whose absence would leave the cone of positive definite matrices are present for
-certain (`cone_limits`).
+certain (`pymc_mrf.kernels.gaussian`).
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +17,8 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.by_type import by_type
-from pymc_mrf.kernels.gaussian import add_rank_two
+from pymc_mrf.kernels.gaussian import ABSENT, LIMITS, add_rank_two, brought_within, origin
 from pymc_mrf.kernels.mixed import MIXED
-from pymc_mrf.kernels.views.cone_limits import ABSENT, LIMITS, brought_within, origin
 
 LOOK = np.dtype([*LIMITS, ("before", float), ("mean", float), ("variance", float)], align=True)
 """Of the edge looked at: limits, if it is between measurements; log-likelihood without it, or in the middle
@@ -27,41 +26,8 @@ of the cone if it cannot be absent, relative to the present; mean and variance o
 """
 
 
-class MixedField(NamedTuple):
-    """A mixed field of d nodes, answers first, as moves ask for it.
-
-    Attributes
-    ----------
-    edges : (P, 2) int64 array
-        Ends of the edge that has each parameter.
-    pair : (P,) int64 array
-        The edge.
-    order : (P,) int64 array
-        Order of visits.
-    basis : (K, K) array
-        Of the node parameters of answers.
-    features : (d, M, K) array
-        Features of the answers.
-    lift : (a K, M) array
-        Parameters that shift an answer as each of its features does.
-    centre : (P, 2, M) array
-        What is taken from the features of both ends, as in `questions.Field`.
-    cells : (P, K K) array
-        Centred statistics over the states of a pair of answers.
-    """
-
-    edges: np.ndarray
-    pair: np.ndarray
-    order: np.ndarray
-    basis: np.ndarray
-    features: np.ndarray
-    lift: np.ndarray
-    centre: np.ndarray
-    cells: np.ndarray
-
-
 class MixedData(NamedTuple):
-    """What the rows say of a `MixedField`.
+    """What the rows say of a mixed field of d nodes.
 
     Attributes
     ----------

@@ -12,10 +12,20 @@ edge, and the pair is drawn anew from its conditional. That is importance sampli
 et al., 2010) for the field with the pair summed out: exact, and less variable than the ratio exp((x' - x) c)
 of the complete configurations. Particles that have become uneven are resampled, and moved by Gibbs sweeps.
 
-Estimated likelihoods are corrected for their own noise as `noise` says: by further observations that
-have the mean to be expected. That is the posterior mean of the statistic, averaged over the draws while
-tuning. A mean given the other edges would not do: where many edges compete for the same data none of them is
-likely, though some edge is, and all of them would be found too rarely.
+Estimated likelihoods are corrected for their own noise by further observations that have the mean to be
+expected. The error of the estimated log-likelihood l of one parameter is, to first order, a random
+multiple eps of mu(eta), the mean of f as a function of the parameter, less any constant. Drawn from
+exp(l), a parameter would be too dispersed: a value whose mu lies away from the mean gains from errors of
+either sign. To second order in eps the draw has the right distribution on average if n^2 var(eps)
+(mu(eta) - mean mu)^2 / 2 is subtracted from l. That penalty is, to the same order, the log-likelihood of
+further observations in which f is "mean mu" on average, n rho of them where rho is the error's variance
+relative to that of the data, and 1 / (1 - rho) - 1 in place of rho makes it exact for Gaussian
+likelihoods of any precision under a flat prior. So estimated likelihoods enter with n / (1 - rho)
+observations, rho measured from the particles. Copies that resampling makes of a particle count as
+particles of their own in rho, which is therefore too small where resampling is frequent. The mean to be
+expected is the posterior mean of the statistic, averaged over the draws while tuning. A mean given the
+other edges would not do: where many edges compete for the same data none of them is likely, though some
+edge is, and all of them would be found too rarely.
 
 The particles, and what they are asked, are in `weighted_particles`; joint moves are in `particle_joint`.
 """
@@ -29,7 +39,6 @@ from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.exact_edges import pair_terms
-from pymc_mrf.kernels.views.noise import sharpening
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
@@ -44,6 +53,15 @@ from pymc_mrf.kernels.views.weighted_particles import (
     sweep,
     variance_of_mean,
 )
+
+MAX_NOISE = 0.5  # variance ratio up to which an estimated likelihood is corrected
+
+
+@lean
+def sharpening(variance_ratio):
+    """Factor by which observations are multiplied to correct for noise; see the module's docstring."""
+    return 1.0 / (1.0 - min(variance_ratio, MAX_NOISE))
+
 
 TALLY = np.dtype(
     [

@@ -1,14 +1,16 @@
 """Terms of the full conditionals of the nodes of a field, for views of their products.
 
 Local fields, and what follows from them in every row, belong to the nodes; those of the ends of one edge are
-kept beside them, without the edge or at another value of it. In all functions `view` is `PseudoEdges`.
+kept beside them, without the edge or at another value of it. In all functions `view` is `PseudoEdges` or
+another view with its records. A value `x` (W,) of an edge is a tuple of one number or, of a block
+(`block_edges`), an array; its parameters follow one another, and the edge is known by the first of them.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels._jit import lean, part
 from pymc_mrf.kernels.vector_sums import centred_dot, centred_pair_dot, copy, next_nonzero
 from pymc_mrf.kernels.views.pseudo_rows import information, node_terms, normaliser, rows_of_node
 from pymc_mrf.kernels.views.pseudo_scores import follow
@@ -94,7 +96,7 @@ def n_targets(view, e):
     return 1 if view.sources[e, 1] < 0 else 2
 
 
-@lean
+@part
 def add_to_field(view, e, end, x, L):
     """Add to the local fields `L` (M, N) of an end of edge e what the value x of the edge gives to them."""
     field, source = view.field, view.sources[e, end]
@@ -209,43 +211,44 @@ def score(view, e, R_u, R_v):
 
 
 @lean
-def fill_field(view, e, end, L, x, out):
-    """Local fields L + x Z of an end of edge e, `L` (M, N) and Z of its source, into `out`."""
-    i, S, c = view.field.edges[e, end], view.rows.S[view.sources[e, end]], view.field.centre[e, 1 - end]
+def fill_field(view, e, end, L, sign, x, out):
+    """Local fields `L` (M, N) of an end of edge e, with its value x times `sign`, into `out`."""
+    own, N = out.L[end], rows_of_node(view.rows, view.field.edges[e, end])
     for l in range(L.shape[0]):
-        for j in range(rows_of_node(view.rows, i)):
-            out.L[end, l, j] = L[l, j] + x * (S[l, j] - c[l])
+        copy(L[l, :N], own[l, :N])
+    for k in range(len(x)):
+        add_to_field(view, e + k, end, sign * x[k], own)
 
 
 @lean
-def fill_end(view, e, end, L, x, out):
+def fill_end(view, e, end, L, sign, x, out):
     """Terms of an end of edge e at local fields as of `fill_field`, into `out`; its log normaliser."""
-    fill_field(view, e, end, L, x, out)
+    fill_field(view, e, end, L, sign, x, out)
     i = view.field.edges[e, end]
     return node_terms(view, i, out.L[end], out.R[end], out.p[end], out.v[end], out.C[end])
 
 
 @lean
-def fill_ends(view, e, L_u, L_v, x, out):
-    """Terms of edge e's targets at local fields L_u + x Z_v and L_v + x Z_u, all (M, N), into `out`.
+def fill_ends(view, e, L_u, L_v, sign, x, out):
+    """Terms of edge e's targets at local fields `L_u` and `L_v` (M, N) with its value, into `out`.
 
     But for score and information: `keep` may follow.
     """
     sums = out.sums[0]
-    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, x, out), 0.0
+    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, sign, x, out), 0.0
     if view.sources[e, 1] >= 0:
-        sums.A_v = fill_end(view, e, 1, L_v, x, out)
+        sums.A_v = fill_end(view, e, 1, L_v, sign, x, out)
 
 
 @lean
 def fill_all_of_ends(view, e, L_u, L_v, x, out):
-    """Fill what `fill_ends` does, and score and information."""
+    """Fill what `fill_ends` does, and score and information, of an edge with one parameter."""
     sums, edge, source = out.sums[0], view.field.edges[e], view.sources[e]
     S, c = view.rows.S, view.field.centre[e]
-    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, x, out), 0.0
+    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, 1.0, x, out), 0.0
     sums.h = information(view, edge[0], S[source[0]], c[1])
     if source[1] >= 0:
-        sums.A_v = fill_end(view, e, 1, L_v, x, out)
+        sums.A_v = fill_end(view, e, 1, L_v, 1.0, x, out)
         sums.h += information(view, edge[1], S[source[1]], c[0])
     sums.g = score(view, e, out.R[0], out.R[1])
 
@@ -257,10 +260,10 @@ def normalisers(view, e, L_u, L_v, x, out):
     Local fields go to `out`, all else of which is void then.
     """
     edge, A_v = view.field.edges[e], 0.0
-    fill_field(view, e, 0, L_u, x, out)
+    fill_field(view, e, 0, L_u, 1.0, x, out)
     A_u = normaliser(view, edge[0], out.L[0])
     if view.sources[e, 1] >= 0:
-        fill_field(view, e, 1, L_v, x, out)
+        fill_field(view, e, 1, L_v, 1.0, x, out)
         A_v = normaliser(view, edge[1], out.L[1])
     return A_u, A_v
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.gaussian import ABSENT
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.cone_limits import ABSENT
 
 
 class SharedBlocks(NamedTuple):

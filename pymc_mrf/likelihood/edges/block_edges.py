@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
 from pymc_mrf.kernels.views import block_edges as kernels
-from pymc_mrf.kernels.views import pseudo_blocks, shared_blocks, table_blocks  # noqa: F401  (register answers of views)
+from pymc_mrf.kernels.views import shared_blocks, table_blocks  # noqa: F401  (register answers of views)
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 
@@ -41,9 +41,7 @@ class BlockEdges(WrappedEngine):
             b=inner.b,
             beta=inner.beta,
             n_biases=inner.n_biases,
-            room=kernels.allocate_room(
-                int(sizes.max()), inner.field.cells.shape[1], inner.field.features.shape[1]
-            ),
+            room=kernels.allocate_room(int(sizes.max()), inner.field.cells.shape[1]),
         )
 
     def present(self, w: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence, repeat_sweeps
 from pymc_mrf.kernels.edges.hamiltonian import (
     Coordinates,
     NormalCoordinates,
@@ -22,7 +22,6 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     normal_coordinates,
     prior_precisions,
 )
-from pymc_mrf.kernels.edges.repeated_sweeps import repeat_sweeps
 from pymc_mrf.kernels.views.questions import Field, FieldData, bias_prior, centred
 from pymc_mrf.likelihood.data_counts import Data, DataCounts
 from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows

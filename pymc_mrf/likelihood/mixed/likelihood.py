@@ -16,9 +16,13 @@ from pymc_mrf.distributions.mixed_rv import (
 )
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.kernels.mixed import all_states
-from pymc_mrf.likelihood.mixed.mixed_edges import MixedLikelihood
+from pymc_mrf.likelihood.mixed.mixed_edges import (
+    MixedLikelihood,
+    MixedReference,
+    sample_reference,
+    sample_size,
+)
 from pymc_mrf.likelihood.mixed.mixed_pseudo import MixedPseudoLikelihood
-from pymc_mrf.likelihood.mixed.mixed_reference import MixedReference, sample_reference, sample_size
 from pymc_mrf.likelihood.monte_carlo.checks import poor_sample
 from pymc_mrf.likelihood.pseudo.conditional_weights import node_weights
 from pymc_mrf.likelihood.pseudo.likelihood import Pseudo

@@ -10,7 +10,8 @@ from pymc_mrf.fields.mixed import features_of_rows, layout_of
 from pymc_mrf.kernels.edges.hamiltonian import normal_coordinates, prior_precisions
 from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.mixed_views import MixedData, MixedField
+from pymc_mrf.kernels.views.mixed_views import LOOK, MixedData
+from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
@@ -50,9 +51,16 @@ class MixedEngine(EdgeEngine):
         layout = self._layout = layout_of(graph, family.columns)
         self._moves_biases = moves_biases
         a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
-        parameters = np.zeros(P), np.zeros(a * K + c), np.zeros(a * K + c if moves_biases else 0)
         field, data = mixed_field(layout, len(x))
-        self.view = self._make_view(field, data, *parameters, **options)
+        n_parameters = a * K + c
+        room = {
+            "w": np.zeros(P),
+            "b": np.zeros(n_parameters),
+            "beta": np.zeros(n_parameters),
+            "n_biases": n_parameters if moves_biases else 0,
+            "look": np.zeros(1, LOOK).view(np.recarray),
+        }
+        self.view = self._make_view(field, data, room, **options)
         self.set_data(x)
         z, states = split_data(layout, self.columns, x)
         Q = len(layout.owner)
@@ -71,8 +79,8 @@ class MixedEngine(EdgeEngine):
         self.correlations = np.zeros((0, 0, 0))
 
     @abstractmethod
-    def _make_view(self, field: MixedField, data: MixedData, w, b, beta, **options: Any) -> Any:
-        """Make the view of a field without data so far, with room for its parameters (P,) and (a K + c,)."""
+    def _make_view(self, field: Field, data: MixedData, room: dict[str, Any], **options: Any) -> Any:
+        """Make the view of a field without data so far; `room` for its parameters and the edge looked at."""
 
     @abstractmethod
     def _scores(self, z: np.ndarray, states: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -89,13 +97,6 @@ class MixedEngine(EdgeEngine):
 
     def _take_rows(self, z: np.ndarray, states: np.ndarray) -> None:
         """Keep what the view needs of rows with features `z` (n, Q + c) and `states` (n, a)."""
-
-    def go_to(self, w, b) -> None:
-        """Give the view other parameters."""
-        view = self.view
-        view.w[:], view.b[:] = w, b
-        if view.n_biases:
-            questions.centred(view.field, view.w, view.b, view.beta)
 
     @abstractmethod
     def _refresh(self) -> float:
@@ -123,7 +124,7 @@ class MixedEngine(EdgeEngine):
         now = [array.copy() for array in (view.w, view.b, view.beta, *told)]
         place = np.concatenate([w[active], b[: view.n_biases]])
         view.w[:], view.b[:] = 0.0, b
-        questions.set_parameters(view, active, place)
+        set_parameters(view, active, place)
         slope = np.zeros(len(moved))
         value = questions.without_slab(view, active, prior.bias, slope)
         of_prior = np.empty(len(b))
@@ -156,8 +157,15 @@ class MixedEngine(EdgeEngine):
         return rng.uniform(1.0, 2.0)
 
     def learn(self, weight: float) -> None:
-        centred = self.view.beta if self.view.n_biases else self.view.b
-        self.information += weight * (np.concatenate([self.view.w, centred]) - self.information)
+        self.information += weight * (np.concatenate([self.view.w, self.view.beta]) - self.information)
+
+
+def set_parameters(view: Any, active: np.ndarray, place: np.ndarray) -> None:
+    """Do what `questions.set_parameters` does, for which a kernel of the whole view would be compiled."""
+    view.w[active] = place[: len(active)]
+    if view.n_biases:
+        view.beta[:] = view.b[:] = place[len(active) :]
+        questions.add_shifts(view.field, view.w, -1.0, view.b)
 
 
 def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +174,14 @@ def split_data(layout: Layout, columns: ColumnKinds, x: np.ndarray) -> tuple[np.
     return features_of_rows(layout, states, x[:, columns.measurements]), states
 
 
-def mixed_field(layout: Layout, n: int) -> tuple[MixedField, MixedData]:
+def places_of_features(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Node that has each feature or measurement (Q + c,), and which of its features it is."""
+    nodes = np.append(layout.owner, len(layout.cards) + np.arange(layout.n_measured))
+    first = np.append(layout.first[:-1], len(layout.owner) + np.arange(layout.n_measured))
+    return nodes, np.arange(len(nodes)) - first[nodes]
+
+
+def mixed_field(layout: Layout, n: int) -> tuple[Field, MixedData]:
     """Make room for a field and the sums over its `n` rows."""
     a, K, c, P = len(layout.cards), layout.features.shape[1], layout.n_measured, len(layout.pairs)
     M = int(np.diff(layout.first).max())
@@ -174,15 +189,20 @@ def mixed_field(layout: Layout, n: int) -> tuple[MixedField, MixedData]:
     for i in range(a):
         own = layout.features[layout.first[i] : layout.first[i + 1]]
         features[i, : len(own)] = own
-    field = MixedField(
+    _, own = places_of_features(layout)
+    field = Field(
         edges=layout.ends,
         pair=layout.edge,
+        products=own[layout.pairs][:, None],
         order=np.arange(P),
-        basis=np.eye(K),
         features=features,
-        lift=np.ascontiguousarray(features[:a].swapaxes(1, 2)).reshape(a * K, M),
+        basis=np.eye(K),
+        floor=np.where(np.arange(K) < layout.cards[:, None], 0.0, -np.inf),
         centre=np.zeros((P, 2, M)),
+        lift=np.ascontiguousarray(features[:a].swapaxes(1, 2)).reshape(a * K, M),
+        statistic=np.zeros((P, K * K)),
         cells=np.zeros((P, K * K)),
+        contrast=np.inf,  # that of blocks is known
     )
     s, sums = np.zeros((2, P))
     n_rows = np.full(a + c, float(n))
@@ -191,7 +211,7 @@ def mixed_field(layout: Layout, n: int) -> tuple[MixedField, MixedData]:
 
 def taken_from_features(layout: Layout, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Tell what multiplies the first and the second of each pair in what `centre` (P, 2, M) takes, (P,)."""
-    (p, q), local = layout.pairs.T, np.arange(len(layout.owner)) - layout.first[layout.owner]
+    (p, q), (_, local) = layout.pairs.T, places_of_features(layout)
     of_p, of_q = np.zeros((2, len(p)))
     has_answer, both = layout.kind <= MIXED, layout.kind == OF_ANSWERS
     of_p[has_answer] = centre[has_answer, 1, local[p[has_answer]]]
@@ -204,12 +224,12 @@ def fill_data(
     z: np.ndarray,
     states: np.ndarray,
     is_centred: bool,
-    field: MixedField,
+    field: Field,
     data: MixedData,
 ) -> None:
     """Fill in the sums over rows with features `z` (n, Q + c) and `states` (n, a), and what they say."""
     (p, q), Q, K = layout.pairs.T, len(layout.owner), layout.features.shape[1]
-    mean, products, local = z.mean(axis=0), z.T @ z, np.arange(Q) - layout.first[layout.owner]
+    mean, products, (_, local) = z.mean(axis=0), z.T @ z, places_of_features(layout)
     has_answer = np.flatnonzero(layout.kind <= MIXED)
     both = np.flatnonzero(layout.kind == OF_ANSWERS)
     if is_centred:
@@ -218,8 +238,8 @@ def fill_data(
     of_p, of_q = taken_from_features(layout, field.centre)
     data.sums[:] = products[p, q]
     data.s[:] = data.sums - len(z) * (of_p * mean[p] + of_q * mean[q])
-    F, G = layout.features[p[both]], layout.features[q[both]]
-    cells = F[:, :, None] * G[:, None] - of_p[both, None, None] * F[:, :, None]
-    field.cells[both] = (cells - of_q[both, None, None] * G[:, None]).reshape(-1, K * K)
+    F, G = layout.features[p[both], :, None], layout.features[q[both], None]
+    cells = F * G - of_p[both, None, None] * F - of_q[both, None, None] * G
+    field.statistic[both], field.cells[both] = (F * G).reshape(-1, K * K), cells.reshape(-1, K * K)
     data.t[:] = (states[:, :, None] == np.arange(K)).sum(axis=0).ravel()
     data.squares[:] = np.diag(products)[Q:]

@@ -13,7 +13,7 @@ from pymc_mrf.kernels.groups import grouped_particles
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
-from pymc_mrf.kernels.views.noise import MAX_NOISE
+from pymc_mrf.kernels.views.particle_edges import MAX_NOISE
 from pymc_mrf.kernels.views.weighted_particles import get_states, refresh_particles, set_states
 from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
@@ -297,7 +297,7 @@ class ParticleLikelihood(GroupEngine):
         shows different values of f enters by sum_e log sum_l mu_el exp(f_l D_e) instead, mu_el being the
         probability of level f_l, as if alone.
         The error of t, of covariance V relative to C / n with C = Cov T, is corrected for as in
-        `pymc_mrf.kernels.views.noise`: the curvature n C becomes n C^(1/2) (1 - V)^-1 C^(1/2) about the
+        `kernels.views.particle_edges`: the curvature n C becomes n C^(1/2) (1 - V)^-1 C^(1/2) about the
         likelihood's mode. If `node_directions` are set, `values` are followed by the node parameters (d q,).
         """
         groups = labels[self.entries]

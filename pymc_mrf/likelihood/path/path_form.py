@@ -35,10 +35,8 @@ from pymc_mrf.distributions.symbolic_tables import (
 )
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.path.coupling_path import CouplingPath
-from pymc_mrf.likelihood.path.field_grid import FieldGrid
-from pymc_mrf.likelihood.path.grid_simulation import errors_in_posterior
-from pymc_mrf.likelihood.path.path_simulation import FROZEN
+from pymc_mrf.likelihood.path.coupling_path import FROZEN, CouplingPath
+from pymc_mrf.likelihood.path.field_grid import FieldGrid, errors_in_posterior
 from pymc_mrf.likelihood.path.saved_paths import saved_grid, saved_path
 
 logger = logging.getLogger("pymc_mrf")

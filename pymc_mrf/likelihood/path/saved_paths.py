@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.path.coupling_path import CouplingPath
-from pymc_mrf.likelihood.path.field_grid import FieldGrid
-from pymc_mrf.likelihood.path.grid_simulation import simulate_grid
-from pymc_mrf.likelihood.path.path_simulation import simulate_path
+from pymc_mrf.likelihood.path.coupling_path import CouplingPath, simulate_path
+from pymc_mrf.likelihood.path.field_grid import FieldGrid, simulate_grid
 
 VERSION = 1  # of the simulations and of the files: raise it when one of them changes
 PATH = ("knots", "means", "variances", "errors", "gaps", "least")

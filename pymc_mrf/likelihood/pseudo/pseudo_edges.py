@@ -26,8 +26,7 @@ from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
-from pymc_mrf.likelihood.pseudo.score_panels import Panel, fill_columns, panels_of, visited
-from pymc_mrf.likelihood.pseudo.visit_rates import RATE, VisitRates
+from pymc_mrf.likelihood.pseudo.visits import RATE, Panel, VisitRates, fill_columns, panels_of, visited
 from pymc_mrf.parts import Parts
 
 Expected = Sequence[ExpectedNeighbours | None]  # of each block, or empty
@@ -96,6 +95,7 @@ class PseudoEdges(EdgeEngine):
         self.view = pseudo_view(
             x, self._columns, field, data, n_biases, self._weights, expected, has_scores
         )
+        self._spreads = source_spreads(self.view)
         n_rows = max(len(block.x) for block in blocks_of(rows, field.edges))
         self.n_repeats = sweeps_in_a_draw(r, row_operations(n_rows, K))
         self._has_moved = True
@@ -111,6 +111,7 @@ class PseudoEdges(EdgeEngine):
         super().set_data(x)
         self._weigh(self.view.field, self.view.data)
         fill_rows(self.view, x, self._columns, self._weights, self._expected)
+        self._spreads = source_spreads(self.view)
 
     @property
     def _weights(self) -> np.ndarray:
@@ -224,11 +225,10 @@ class PseudoEdges(EdgeEngine):
         return self._places.of(self.information)[2]
 
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
-        view, G = self.view, self.view.field.basis
+        G = self.view.field.basis
         C, variance, *_ = self._places.of(self.information)
-        u, v = view.field.edges.T
         by_bias = variance @ (G - G[:, :1]).T ** 2
-        return (C[u] * view.sums.Z2[:, 1] + C[v] * view.sums.Z2[:, 0]).sum(axis=(1, 2)), by_bias.ravel()
+        return (C[self.view.field.edges] * self._spreads).sum(axis=(1, 2, 3)), by_bias.ravel()
 
     def remember(self) -> None:
         if self._has_moved:  # by another joint move
@@ -354,20 +354,37 @@ def fill_rows(
         view.sums.s[:] = slopes_at_zero(view)
     else:
         view.sums.s[:] = np.where(is_arrow, view.data.s, view.data.sums + view.data.s)
-    weighted, n_rows = S * n_each, n_each.sum(axis=2)
-    mean = weighted.sum(axis=2) / n_rows
-    C = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
-    ends, each = columns.place[columns.ends][field.pair], np.arange(len(field.pair))[:, None, None]
-    for end in range(2):  # the source; features of the target are those that its own multiply
-        of_target, of_source = field.products[:, :, 1 - end], field.products[:, :, end]  # (r, L)
-        source = ends[:, end, None]
-        gap = mean[source, of_source] - field.centre[each[:, 0], end, of_target]
-        spread = C[source[:, None], of_source[:, :, None], of_source[:, None]]
-        spread += gap[:, :, None] * gap[:, None]
-        view.sums.Z2[each, end, of_target[:, :, None], of_target[:, None]] = spread
-    view.sums.Z2[is_arrow, 0] = 0.0
+    fill_moments(view.sums.moments, S, n_each)
     if isinstance(view.scores, Scores):
         fill_columns(view.scores, S, n_each)
+
+
+def fill_moments(moments: np.ndarray, S: np.ndarray, n_each: np.ndarray) -> None:
+    """Fill in covariances and means of the features `S` (D, M, N), `moments` as of `EdgeSums`.
+
+    Each row counts `n_each` (D or 1, 1, N) times.
+    """
+    weighted, n_rows = S * n_each, n_each.sum(axis=2)
+    mean = moments[:, -1] = weighted.sum(axis=2) / n_rows
+    moments[:, :-1] = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
+
+
+def source_spreads(view: pseudo_edges.PseudoEdges) -> np.ndarray:
+    """Means over rows of products of the centred features of the source of either end, (r, 2, M, M).
+
+    By the features of the end that they multiply; 0 where an end has no source.
+    """
+    field, r, M = view.field, len(view.w), view.field.features.shape[1]
+    Z2, each = np.zeros((r, 2, M, M)), np.arange(r)[:, None]
+    for end in range(2):
+        own, of_source = field.products[:, :, end], field.products[:, :, 1 - end]  # (r, L)
+        source = view.sources[:, end, None]
+        beyond = view.sums.moments[source, -1, of_source] - field.centre[each, 1 - end, own]
+        spread = view.sums.moments[source[:, None], of_source[:, :, None], of_source[:, None]]
+        spread += beyond[:, :, None] * beyond[:, None]
+        Z2[each[:, None], end, own[:, :, None], own[:, None]] = spread
+    Z2[view.sources < 0] = 0.0
+    return Z2
 
 
 def fill_expected(

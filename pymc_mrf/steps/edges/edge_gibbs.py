@@ -56,7 +56,7 @@ class EdgeGibbs(EdgeStep):
     or more are found by products of matrices, from which most edges are seen to be hopeless
     (`pymc_mrf.kernels.views.pseudo_scores`). Edges whose probability of presence given all else was below .02
     in tuning, where these are 95 % of all, are then visited with probability 1/4 in a draw
-    (`pymc_mrf.likelihood.pseudo.visit_rates`).
+    (`pymc_mrf.likelihood.pseudo.visits`).
 
     Edges of a `NominalMRF` have a block of parameters each, under the first three likelihoods: the same sweep
     moves them as a whole, by Laplace's method in as many dimensions as a block has parameters, with the same

@@ -15,7 +15,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.kernels.groups.group_labels import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
-from pymc_mrf.kernels.views import noise
+from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood, ForestLikelihood
 from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
 from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
@@ -183,7 +183,7 @@ def test_exhaustive_particles_are_exact(name, rng):
         _, spread, variance, _ = reference.particle_marginal(
             z, e, SQUARE.edges, eta, eta, statistic, node_tables
         )
-        more = engine.n * (noise.sharpening(engine.n * variance / spread) - 1.0)
+        more = engine.n * (particle_edges.sharpening(engine.n * variance / spread) - 1.0)
         assert terms.more[0] == pytest.approx(more, abs=1e-9)
         mores.append(more)
     assert max(mores) > 0.01
@@ -262,8 +262,8 @@ def test_uneven_weights_ask_for_new_particles(rng):
 def test_noise_correction_is_a_deconvolution(rng):
     """Sharpened, then blurred by the noise, a Gaussian likelihood is itself."""
     ratio, eta = 0.3, np.linspace(-2.0, 2.0, 5)
-    power = noise.sharpening(ratio)
+    power = particle_edges.sharpening(ratio)
     errors = np.sqrt(ratio) * rng.normal(size=(200_000, 1))
     blurred = np.exp(-0.5 * power * (eta - errors) ** 2) * np.sqrt(power)
     assert_mean_close(blurred, np.exp(-0.5 * eta**2))
-    assert noise.sharpening(0.9) == noise.sharpening(noise.MAX_NOISE)
+    assert particle_edges.sharpening(0.9) == particle_edges.sharpening(particle_edges.MAX_NOISE)

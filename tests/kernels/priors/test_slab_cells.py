@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pymc_mrf.kernels.priors import slab_cells
+from pymc_mrf.kernels.priors import densities
 from tests.statistics import assert_frequencies
 
 PARABOLAS = [
@@ -27,7 +27,7 @@ def parabola(g, h, top):
 @pytest.mark.parametrize(("g", "h"), PARABOLAS)
 @pytest.mark.parametrize(("a", "b"), [(0.0, 1e-9), (0.1, 0.13), (-1.0, 2.5), (-0.3, 0.0), (2.0, 9.0)])
 def test_integral_over_a_cell(a, b, g, h):
-    h = max(h, slab_cells.LEAST_H)
+    h = max(h, densities.LEAST_H)
     highest = min(max(g / h, a), b)
     top = highest * (g - 0.5 * h * highest)
     # pieces, so that a peak that is narrow for the cell is not missed
@@ -35,10 +35,10 @@ def test_integral_over_a_cell(a, b, g, h):
         np.clip(highest + np.r_[0.0, np.logspace(-7, 1, 33), -np.logspace(-7, 1, 33)], a, b)
     )
     expected = sum(integrate.quad(parabola(g, h, top), low, high)[0] for low, high in pairwise(cuts))
-    got = slab_cells.log_cell_integral(a, b, g, h) - top
+    got = densities.log_cell_integral(a, b, g, h) - top
     # beyond FAR standard deviations the slope is taken as straight: by the asymptotic series of the
     # normal distribution's tail, off by less than a share of FAR^-2
-    np.testing.assert_allclose(np.exp(got), expected, rtol=slab_cells.FAR**-2)
+    np.testing.assert_allclose(np.exp(got), expected, rtol=densities.FAR**-2)
 
 
 def gamma_cells(shape, n=60):
@@ -50,7 +50,7 @@ def gamma_cells(shape, n=60):
 @pytest.mark.parametrize(("g", "h"), [(0.0, 1e-9), (3.0, 7.0), (-6.0, 2.0), (60.0, 90.0)])
 def test_fit_draws_and_density(shape, g, h, rng):
     ends, heights = gamma_cells(shape)
-    log_mass, mean, variance = slab_cells.fit_cells(ends, heights, g, h)
+    log_mass, mean, variance = densities.fit_cells(ends, heights, g, h)
     top = np.max(g * ends - 0.5 * h * ends**2)
 
     def moment(k):
@@ -61,18 +61,18 @@ def test_fit_draws_and_density(shape, g, h, rng):
         )
 
     mass = moment(0)
-    np.testing.assert_allclose(np.exp(log_mass - top), mass, rtol=slab_cells.FAR**-2)
+    np.testing.assert_allclose(np.exp(log_mass - top), mass, rtol=densities.FAR**-2)
     deviation = np.sqrt(moment(2) / mass - (moment(1) / mass) ** 2)
     # moments within cells are rough: they only shape proposals
     assert abs(mean - moment(1) / mass) < 0.2 * deviation
     assert 0.7 < np.sqrt(variance) / deviation < 1.4
 
-    inside = [np.exp(slab_cells.log_cell_density(ends, heights, g, h, log_mass, x)) for x in ends[:-1]]
+    inside = [np.exp(densities.log_cell_density(ends, heights, g, h, log_mass, x)) for x in ends[:-1]]
     probabilities = np.array(inside) * np.diff(ends)
     np.testing.assert_allclose(probabilities.sum(), 1.0, rtol=1e-9)
-    draws = [slab_cells.draw_in_cells(ends, heights, g, h, log_mass, rng) for _ in range(20_000)]
+    draws = [densities.draw_in_cells(ends, heights, g, h, log_mass, rng) for _ in range(20_000)]
     counts = np.histogram(draws, ends)[0]
     assert counts.sum() == 20_000
     assert_frequencies(counts, probabilities)
     for outside in (-1e-9, 40.5):
-        assert slab_cells.log_cell_density(ends, heights, g, h, log_mass, outside) == -np.inf
+        assert densities.log_cell_density(ends, heights, g, h, log_mass, outside) == -np.inf

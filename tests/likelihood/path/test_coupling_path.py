@@ -11,9 +11,8 @@ from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
-from pymc_mrf.likelihood.path import path_simulation, saved_paths
-from pymc_mrf.likelihood.path.coupling_path import CouplingPath
-from pymc_mrf.likelihood.path.path_simulation import FROZEN, TARGET, simulate_path
+from pymc_mrf.likelihood.path import coupling_path, saved_paths
+from pymc_mrf.likelihood.path.coupling_path import FROZEN, TARGET, CouplingPath, simulate_path
 from tests.statistics import Z
 
 FRUSTRATED = as_graph(PairwiseGraph(range(5), [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]))
@@ -144,7 +143,7 @@ def test_interpolation_of_exact_means():
 
 
 def test_chains_that_have_not_met_are_an_error():
-    arm = path_simulation.Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
+    arm = coupling_path.Clusters(builders.grid(2, 2), np.ones(4), 2, 1)
     rng = np.random.default_rng(0)
     apart = rng.normal([0.0, 10.0], size=(400, 2))
     assert arm.error(apart) == pytest.approx(5.0, abs=0.3)

@@ -12,15 +12,17 @@ from scipy.sparse import diags_array, vstack
 from pymc_mrf.fields.families import potts
 from pymc_mrf.fields.pairwise import PairwiseField
 from pymc_mrf.graph import builders
-from pymc_mrf.likelihood.path import grid_simulation, saved_paths
-from pymc_mrf.likelihood.path.field_grid import DEGREE, directions, spline_knots
-from pymc_mrf.likelihood.path.grid_simulation import (
+from pymc_mrf.likelihood.path import field_grid, saved_paths
+from pymc_mrf.likelihood.path.field_grid import (
+    DEGREE,
     FROZEN,
     ROUGH,
     TARGET,
+    directions,
     errors_in_posterior,
     least_squares,
     simulate_grid,
+    spline_knots,
 )
 from tests.statistics import Z
 
@@ -120,7 +122,7 @@ def test_grid_has_the_symmetries_and_the_limits_of_the_field():
 
 def test_chains_that_have_not_met_are_an_error(rng):
     apart = rng.normal(size=(2, 400, 2)) + np.array([[[0.0, 0.0]], [[10.0, 0.0]]])
-    errors = grid_simulation.errors_of_chains(apart)
+    errors = field_grid.errors_of_chains(apart)
     assert np.sqrt(errors[0, 0]) > 3.0
     assert np.sqrt(errors[1, 1]) < 0.2
 
@@ -138,11 +140,11 @@ def test_axes_and_splines_of_a_grid():
 
 def test_what_cubics_miss_is_measured():
     x = np.array([0.0, 0.1, 0.3, 0.4, 0.8])[:, None] + np.zeros(2)
-    assert grid_simulation.missed_by_cubics(x[:, 0], x**3, 3 * x**2, 0) == pytest.approx(
+    assert field_grid.missed_by_cubics(x[:, 0], x**3, 3 * x**2, 0) == pytest.approx(
         np.zeros((5, 2)), abs=1e-12
     )
     means = np.where(x == 0.3, x**3 + 0.16, x**3)
-    missed = grid_simulation.missed_by_cubics(x[:, 0], means, 3 * x**2, 0)
+    missed = field_grid.missed_by_cubics(x[:, 0], means, 3 * x**2, 0)
     assert missed[2] == pytest.approx(np.full(2, 0.01))
 
 

@@ -8,7 +8,7 @@ from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, sweep_edges
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.pseudo_scores import NoScores
-from pymc_mrf.likelihood.pseudo import score_panels
+from pymc_mrf.likelihood.pseudo import visits
 from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges, PseudoEdges
 from tests.insides import panels_of
 from tests.posteriors import draws_of, fixed_p, furthest
@@ -28,7 +28,7 @@ FAMILIES = {
 @pytest.fixture
 def few_edges(monkeypatch):
     """Make scores at once for any number of edges."""
-    monkeypatch.setattr(score_panels, "FEWEST_EDGES", 0)
+    monkeypatch.setattr(visits, "FEWEST_EDGES", 0)
 
 
 def engine_in(name, rng):

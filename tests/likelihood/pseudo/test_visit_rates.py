@@ -10,9 +10,9 @@ from scipy import special
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior
-from pymc_mrf.likelihood.pseudo import pseudo_edges, score_panels, visit_rates
+from pymc_mrf.likelihood.pseudo import pseudo_edges, visits
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.pseudo.visit_rates import FIRST, PERIOD, RATE
+from pymc_mrf.likelihood.pseudo.visits import FIRST, PERIOD, RATE
 from pymc_mrf.steps.edges import presence_record
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import read_batches
@@ -27,16 +27,16 @@ from tests.steps.edges.binary_models import boltzmann_data, fixed_bias_model, re
 def few_edges(monkeypatch):
     """Have panels and rates for any number of edges, and one sweep in a draw, as of many."""
     monkeypatch.setattr(pseudo_edges, "sweeps_in_a_draw", lambda n_edges, cost: 1)
-    monkeypatch.setattr(score_panels, "FEWEST_EDGES", 0)
-    monkeypatch.setattr(visit_rates, "MOST", 0.0)
+    monkeypatch.setattr(visits, "FEWEST_EDGES", 0)
+    monkeypatch.setattr(visits, "MOST", 0.0)
 
 
 @pytest.fixture
 def all_rare(few_edges, monkeypatch):
     """Have all edges rare, and each told of, and visited for that, in one draw of forty."""
     monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 40)
-    monkeypatch.setattr(visit_rates, "RARE", 2.0)
-    monkeypatch.setattr(visit_rates, "OFTEN", 2.0)
+    monkeypatch.setattr(visits, "RARE", 2.0)
+    monkeypatch.setattr(visits, "OFTEN", 2.0)
 
 
 def change_scan(engine, changed):
@@ -81,8 +81,8 @@ def test_posterior_of_four_nodes():
 def test_told_probabilities_count_visits_by_their_rates(weighted, monkeypatch):
     """Some edges are rare, each told of in one draw of three; without weights it is wrong."""
     exact = reference(X, "pseudo", fixed_p(0.4), n_nodes=7).inclusion
-    monkeypatch.setattr(visit_rates, "RARE", 2.0)
-    monkeypatch.setattr(visit_rates, "OFTEN", 0.5)
+    monkeypatch.setattr(visits, "RARE", 2.0)
+    monkeypatch.setattr(visits, "OFTEN", 0.5)
     monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 3)
     with fixed_bias_model(X, likelihood="pseudo") as model:
         step = EdgeGibbs([model["w"]])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import pymc_mrf as pmrf
-from pymc_mrf.kernels.priors import slab_cells
+from pymc_mrf.kernels.priors import densities
 from pymc_mrf.likelihood.groups.base_density import tabulate
 from pymc_mrf.steps.edges.edge_prior import cells_with_heights, interval_masses
 from tests.insides import engine_in, prior_of
@@ -93,7 +93,7 @@ def test_data_far_in_the_tail_of_a_slab(slab):
     mean = np.average(x, weights=f)
     deviation = np.sqrt(np.average((x - mean) ** 2, weights=f))
     assert slab.sf(mean) < 1e-4
-    log_mass, got, variance = slab_cells.fit_cells(
+    log_mass, got, variance = densities.fit_cells(
         *cells(slab.logpdf, slab.support(), slab.median()), g, h
     )
     # cells so far out are wide, and the acceptance step corrects; with one cell for all beyond a
@@ -108,7 +108,7 @@ def test_data_far_in_the_tail_of_a_slab(slab):
 def test_cells_of_slabs_that_are_no_probability_densities():
     """The cells integrate the density that the ratios of acceptance use."""
     ends, heights = cells(lambda x: -0.5 * x * x - 3.0, (-np.inf, np.inf), 0.0)
-    log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
+    log_mass, mean, variance = densities.fit_cells(ends, heights, 0.0, 0.0)
     np.testing.assert_allclose(log_mass, 0.5 * np.log(2 * np.pi) - 3.0, atol=1e-3)
     np.testing.assert_allclose((mean, variance), (0.0, 1.0), atol=0.05)
 
@@ -120,7 +120,7 @@ def test_cells_of_slabs_with_inner_jumps(a, bounds):
     assert series.ceiling.max() < 1.0
     ends, heights = cells_with_heights(*interval_masses(series))
     assert np.isfinite(ends).all() and np.isfinite(heights).all()
-    log_mass, mean, variance = slab_cells.fit_cells(ends, heights, 0.0, 0.0)
+    log_mass, mean, variance = densities.fit_cells(ends, heights, 0.0, 0.0)
     np.testing.assert_allclose((log_mass, mean), (np.log(2 * a), 0.0), atol=1e-3)
     np.testing.assert_allclose(variance, a * a / 3, rtol=0.05)
 
