@@ -79,6 +79,14 @@ def mode_of_pytensor(request):
             yield
 
 
+@pytest.fixture(autouse=True)
+def cold_steps(request, monkeypatch):
+    """Steps make no moves when they are made: those compile kernels that most tests never run."""
+    base = sys.modules.get("pymc_mrf.steps.common.base")
+    if base and not any(map(request.node.get_closest_marker, ("warm", "slow", "benchmark"))):
+        monkeypatch.setattr(base.MRFStep, "_warm_up", lambda step: step._forget())
+
+
 @pytest.fixture
 def few_starts(monkeypatch):
     """The fit that hidden fields start from begins in few places: good starts are tested elsewhere."""

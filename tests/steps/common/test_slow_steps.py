@@ -8,6 +8,8 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.steps.common.point_inputs import PointFunction
 
+pytestmark = pytest.mark.warm
+
 
 @pytest.mark.parametrize("slow", [0.0, np.inf])
 def test_slow_steps_are_told(slow, monkeypatch, caplog):

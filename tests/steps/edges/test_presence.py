@@ -87,6 +87,7 @@ def test_odds_of_three_edges_with_random_biases(likelihood, n):
     assert (np.abs(found - exact(0.45)) > Z * error + 0.05).any()  # negative control
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_odds_of_four_nodes(likelihood):
     x = boltzmann_data(200, seed=1)

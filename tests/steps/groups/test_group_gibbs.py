@@ -30,7 +30,7 @@ def sample_theta(model, step, draws=3000, seed=1, chains=2):
     with model:
         method = step([model["theta"]])
         idata = pm.sample(
-            max(draws // method.n_rounds, 600),  # a step of several rounds is worth as many draws
+            max(draws // method.n_rounds, 300),  # a step of several rounds is worth as many draws
             tune=100,
             chains=chains,
             cores=1,
