@@ -191,7 +191,7 @@ def test_never_chosen_unasked():
         ({"auxiliary": "murray"}, 'auxiliary must be "exchange" or "moller", not \'murray\''),
         ({"draws": "best"}, "draws must be one of .*, not 'best'"),
         ({"restart": 1}, "restart must be True or False, not 1"),
-        ({"draws": "perfect"}, "needs an attractive field"),
+        pytest.param({"draws": "perfect"}, "needs an attractive field", marks=pytest.mark.warm),
     ],
 )
 def test_bad_options_are_refused(options, message):
