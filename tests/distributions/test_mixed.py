@@ -83,9 +83,7 @@ def test_gradient():
     w, bias, log_diagonal, mean = parameters = [pt.tensor(shape=p.shape, dtype="float64") for p in point]
     d = pmrf.MixedMRF.dist(w, bias, pt.exp(log_diagonal), mean, graph=GRAPH, kinds=KINDS, scale=SCALE)
     total = pm.logp(d, rows(5)).sum()
-    assert_gradients(
-        pytensor.function(parameters, [total, *pytensor.grad(total, parameters)]), point
-    )
+    assert_gradients(pytensor.function(parameters, [total, *pytensor.grad(total, parameters)]), point)
 
 
 def moments_of(x):

@@ -135,7 +135,7 @@ def test_posterior_of_four_nodes():
     model = fixed_bias_model(x, likelihood="pseudo")
     [w] = draws_of(model, ["w"], 3000)
     for p, agrees in ((0.4, True), (0.5, False)):
-        assert (furthest(w, reference(x, "pseudo", fixed_p(p), n_nodes=7)) < Z) == agrees
+        assert (furthest(w, reference(x, "pseudo", fixed_p(p))) < Z) == agrees
 
 
 def test_few_candidates_are_looked_at_one_by_one(rng):

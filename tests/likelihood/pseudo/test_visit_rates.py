@@ -64,7 +64,7 @@ X = boltzmann_data(200, seed=1)
 def test_posterior_of_four_nodes():
     """By enumeration, where each edge is visited in a quarter of the draws, by rates that know no state."""
     exact, model = (
-        reference(X, "pseudo", fixed_p(0.4), n_nodes=7),
+        reference(X, "pseudo", fixed_p(0.4)),
         fixed_bias_model(X, likelihood="pseudo"),
     )
     [w] = draws_of(model, ["w"], 3000, 300)
@@ -80,7 +80,7 @@ def test_posterior_of_four_nodes():
 @pytest.mark.parametrize("weighted", [True, False])
 def test_told_probabilities_count_visits_by_their_rates(weighted, monkeypatch):
     """Some edges are rare, each told of in one draw of three; without weights it is wrong."""
-    exact = reference(X, "pseudo", fixed_p(0.4), n_nodes=7).inclusion
+    exact = reference(X, "pseudo", fixed_p(0.4)).inclusion
     monkeypatch.setattr(visit_rates, "RARE", 2.0)
     monkeypatch.setattr(visit_rates, "OFTEN", 0.5)
     monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 3)

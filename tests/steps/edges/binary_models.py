@@ -14,7 +14,7 @@ from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
     pseudo_log_likelihood,
-    structure_posterior,
+    structure_posteriors,
 )
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
@@ -59,7 +59,13 @@ def beta_p(a, b, r=6):
     return lambda k: special.betaln(a + k, b + r - k) - special.betaln(a, b)
 
 
-def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
-    log_likelihood = REFERENCES[likelihood](x, EDGES, states)
+@functools.cache
+def posteriors_of(cells, likelihood, states, sd, bias, n_nodes):
+    """Posteriors of rows, all cells one after the other, by their prior."""
+    log_likelihood = REFERENCES[likelihood](np.reshape(cells, (-1, 4)), EDGES, states)
     log_slab = stats.norm(0, sd).logpdf
-    return structure_posterior(log_likelihood, 6, 4, log_prior, log_slab, bias=bias, n_nodes=n_nodes)
+    return structure_posteriors(log_likelihood, 6, 4, log_slab, bias=np.array(bias), n_nodes=n_nodes)
+
+
+def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
+    return posteriors_of(tuple(x.ravel()), likelihood, states, sd, tuple(bias), n_nodes)(log_prior)
