@@ -67,12 +67,12 @@ def test_posterior_of_four_nodes():
         reference(X, "pseudo", fixed_p(0.4)),
         fixed_bias_model(X, likelihood="pseudo"),
     )
-    [w] = draws_of(model, ["w"], 3000, 300)
+    [w] = draws_of(model, ["w"], 2000, 300)
     assert furthest(w, exact) < Z
     present = w != 0.0
     still = (present[:, 1:] == present[:, :-1]).all(axis=2).mean()
     assert still > 1.0 - RATE  # all edges are in one panel
-    [w] = draws_of(model, ["w"], 3000, 300, change=lambda step: chosen_by_presence(engine_in(step)))
+    [w] = draws_of(model, ["w"], 2000, 300, change=lambda step: chosen_by_presence(engine_in(step)))
     assert furthest(w, exact) > Z  # negative control
 
 

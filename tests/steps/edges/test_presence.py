@@ -69,7 +69,7 @@ def log_odds(logs, e):
     return (-odds if k else odds), float(az.mcse(np.exp(logs[k, ..., e] - means[k])))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 @pytest.mark.parametrize("n", [80, slow(800)])
 def test_odds_of_three_edges_with_random_biases(likelihood, n):
     """By quadrature over all structures; with 800 rows from -2 to 21."""
