@@ -59,7 +59,7 @@ def test_a_wrong_ratio_is_told_apart():
     model = agreement_model(x)
     with model:
         step = AuxiliaryVariableMH([model["theta"]], auxiliary="exchange", **QUICK)
-        step._s = step._s - np.array([12.0, 0, 0, 0, 0])
+        step._s -= np.array([12.0, 0, 0, 0, 0])
         idata = pm.sample(1000, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
     first = idata.posterior["theta"].values[..., 0]
     gap = first.mean() - grouped_posterior(x, EDGES, 1.0).mean[0]

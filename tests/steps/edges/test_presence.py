@@ -34,6 +34,7 @@ from tests.steps.edges.binary_models import (
     random_bias_model,
     reference,
 )
+from tests.walks import walk
 
 
 def told_by(model, n_draws, name="w", tune=200, n_chains=2, seed=1):
@@ -246,12 +247,7 @@ def test_telling_changes_no_draw():
         step = EdgeGibbs(model.free_RVs)
     chains = []
     for step._tells_presence in (True, False):
-        step.setup_chain(np.random.default_rng(1), 0, 200)
-        point, draws = model.initial_point(), []
-        for _ in range(200):
-            point, _ = step.step(point)
-            draws.append(point["w"])
-        chains.append(draws)
+        chains.append([point["w"] for point, _ in walk(step, model.initial_point(), 200)])
     np.testing.assert_array_equal(*chains)
 
 

@@ -24,6 +24,7 @@ from tests.steps.groups.models import (
     small_model,
     standardised_gaps,
 )
+from tests.walks import walk
 
 
 def sample_theta(model, step, draws=3000, seed=1, chains=2):
@@ -170,20 +171,25 @@ def test_automatic_choice_and_random_hyperparameters():
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
 
 
+WIDE, HEAVY = pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1)
+
+
 @pytest.mark.parametrize(
-    "base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1), pm.InverseGamma.dist(2.0, 1.0)], ids=str
+    ("kind", "base"),
+    [
+        *((pmrf.steps.GroupGibbs, base) for base in (WIDE, HEAVY, pm.InverseGamma.dist(2.0, 1.0))),
+        *((pmrf.steps.ParticleRatioGibbs, base) for base in (WIDE, HEAVY)),
+    ],
+    ids=str,
 )
-def test_separable_data_with_a_vague_base(base):
+def test_separable_data_with_a_vague_base(kind, base):
     """All rows agree everywhere: the rest of the field forces every edge, and nothing breaks."""
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
         with pytest.warns(UserWarning, match="x never changes at"):
             pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
-        step = pmrf.steps.GroupGibbs([theta])
-    step.setup_chain(np.random.default_rng(1), 0, 200)
-    point = model.initial_point()
-    for _ in range(200):
-        point, _ = step.step(point)
+        step = kind([theta])
+    *_, (point, _) = walk(step, model.initial_point(), 200)
     assert np.all(np.isfinite(point["theta"]))
     assert np.median(point["theta"]) > 0.5
 

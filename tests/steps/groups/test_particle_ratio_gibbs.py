@@ -206,22 +206,6 @@ def test_a_point_moved_from_outside_is_followed():
     np.testing.assert_allclose(special.expit(scale * seen[0]), [0.2, 0.2, 0.3, 0.3, 0.9])
 
 
-@pytest.mark.parametrize("base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1)], ids=str)
-def test_separable_data_with_a_vague_base(base):
-    """All rows agree everywhere: no maximum-likelihood estimate, and nothing breaks."""
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
-        with pytest.warns(UserWarning, match="x never changes at"):
-            pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
-        step = ParticleRatioGibbs([theta])
-    step.setup_chain(np.random.default_rng(1), 0, 200)
-    point = model.initial_point()
-    for _ in range(200):
-        point, _ = step.step(point)
-    assert np.all(np.isfinite(point["theta"]))
-    assert np.median(point["theta"]) > 0.5
-
-
 def test_refused_arguments():
     model = agreement_model(agreement_data(20, seed=1))
     for options, message in (
