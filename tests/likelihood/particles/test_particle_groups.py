@@ -104,7 +104,7 @@ def test_parameters_far_away_are_left_to_the_sweeps(rng, monkeypatch):
     particles = engine(rng, 2000)
     particles.start(np.zeros(5), 5, rng)
     before, seen = particles.get_state()[0], []
-    particles._sweep = lambda n_sweeps, rng: seen.append(particles.get_state()[0])
+    particles._sweep = lambda n_sweeps, rng: seen.append(particles._z.copy())
     particles.change(np.full(5, 12.0), rng)
     np.testing.assert_array_equal(seen[0], before)
     assert np.ptp(particles.get_state()[1]) == 0.0
