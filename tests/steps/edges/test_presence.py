@@ -103,7 +103,7 @@ def gaussian(n):
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
         x = gaussian_models.measurements(n, 5)
-        pmrf.GaussianMRF("x", w, gaussian_models.DIAGONAL, graph=TRIANGLE, observed=x)
+        pmrf.GaussianMRF("x", w, pm.Gamma("diagonal", 2, 1, shape=3), graph=TRIANGLE, observed=x)
     return model
 
 
