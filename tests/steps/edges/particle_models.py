@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 
 from tests import posteriors
-from tests.statistics import Z
 
 ERROR = 0.03  # of an inclusion probability that particles may add
 SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
@@ -20,14 +19,6 @@ def assert_inclusion(w, expected):
         error = float(az.mcse(present)) if present.std() > 0 else 0.0
         assert error < 0.5 * ERROR
         assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
-
-
-def assert_means(draws, expected):
-    """Within the Monte-Carlo error, and what particles may add."""
-    for k, value in enumerate(np.ravel(expected)):
-        own = draws.reshape(*draws.shape[:2], -1)[..., k]
-        gap = abs(own.mean() - value)
-        assert gap < SHARE * own.std() + Z * float(az.mcse(own)), (k, own.mean(), value)
 
 
 def gaps_of_biases(make, **options):

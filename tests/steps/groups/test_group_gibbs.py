@@ -21,6 +21,8 @@ from tests.steps.groups.models import (
     THETA,
     agreement_data,
     agreement_model,
+    boltzmann,
+    ising,
     small_model,
     standardised_gaps,
 )
@@ -80,27 +82,10 @@ def test_exact_gibbs_on_a_four_edge_cycle_with_a_quadrature_base():
 
 
 @pytest.mark.slow
-def test_ising_is_the_agreement_field_in_other_words():
-    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
-    x = agreement_data(60, seed=1)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
-        pmrf.Ising("x", theta, graph=GRAPH, observed=2 * x - 1)
-    coupling = sample_theta(model, pmrf.steps.GroupGibbs)
-    gaps = standardised_gaps(special.expit(2 * coupling), grouped_posterior(x, EDGES, 1.0))
-    assert max(np.abs(list(gaps.values()))) < Z, gaps
-
-
-@pytest.mark.slow
-def test_boltzmann_machine_with_known_biases():
-    bias = np.array([0.5, -0.3, 0.2, -0.6])
-    x = agreement_data(60, seed=2)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
-        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x)
-    weight = sample_theta(model, pmrf.steps.GroupGibbs)
-    exact = grouped_posterior(x, EDGES, 1.0, statistic="product", bias=bias)
-    gaps = standardised_gaps(special.expit(weight), exact)
+@pytest.mark.parametrize("make", [ising, boltzmann])
+def test_other_families_with_known_node_parameters(make):
+    model, exact, theta_of = make()
+    gaps = standardised_gaps(theta_of(sample_theta(model, pmrf.steps.GroupGibbs)), exact)
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 

@@ -17,7 +17,7 @@ from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from tests.insides import engines_of
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.models import EDGES, GRAPH, agreement_data, agreement_model
+from tests.steps.groups.models import EDGES, GRAPH, agreement_data, agreement_model, boltzmann, ising
 
 TOLERANCE = 0.03  # of a probability, besides Monte-Carlo error
 TOLERANCE_MEAN = 0.005  # of E[theta]
@@ -111,25 +111,6 @@ def test_doubling_the_particles_moves_nothing():
     more = sample(agreement_model(agreement_data(60, seed=1)), n_particles=1200, seed=2)
     (few, few_error), (many, many_error) = map(share_of_groups, (few_data(), more))
     assert np.all(np.abs(few - many) <= Z * np.hypot(few_error, many_error))
-
-
-def ising():
-    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
-    x = agreement_data(60, seed=2)
-    with pm.Model() as model:
-        J = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
-        pmrf.Ising("x", J, [0.3, 0.0, -0.2, 0.1], graph=GRAPH, observed=2 * x - 1)
-    bias = 2.0 * np.array([0.3, 0.0, -0.2, 0.1])
-    return model, grouped_posterior(x, EDGES, 1.0, bias=bias), lambda J: special.expit(2.0 * J)
-
-
-def boltzmann():
-    x = agreement_data(60, seed=2)
-    bias = np.array([0.3, 0.0, -0.2, 0.1])
-    with pm.Model() as model:
-        w = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
-        pmrf.BoltzmannMachine("x", w, bias, graph=GRAPH, observed=x)
-    return model, grouped_posterior(x, EDGES, 1.0, "product", bias), special.expit
 
 
 @pytest.mark.slow
