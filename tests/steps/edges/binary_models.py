@@ -2,6 +2,7 @@
 
 import functools
 
+import arviz as az
 import numpy as np
 import pymc as pm
 from scipy import special, stats
@@ -13,9 +14,11 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
+    one_edge_posterior,
     pseudo_log_likelihood,
     structure_posteriors,
 )
+from tests.statistics import Z
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
 GRAPH = PairwiseGraph(range(4), EDGES)
@@ -57,6 +60,20 @@ def random_bias_model(x, *, p=0.4, likelihood="exact", graph=TRIANGLE):
 
 def beta_p(a, b, r=6):
     return lambda k: special.betaln(a + k, b + r - k) - special.betaln(a, b)
+
+
+def assert_one_edge(draw, slab, log_slab, likelihood="exact", n=25):
+    """What `draw(model)` draws of the weight of the only edge has its posterior, by adaptive quadrature."""
+    bias, edges = np.array([0.3, -0.4]), [(0, 1)]
+    x = boltzmann_data(n, 5, edges, np.array([1.0]), bias)
+    with pm.Model() as model:
+        w, graph = SpikeAndSlab("w", 0.4, slab, shape=1), PairwiseGraph(range(2), edges)
+        pmrf.BoltzmannMachine("x", w, bias, graph=graph, observed=x, likelihood=likelihood)
+    log_likelihood = REFERENCES[likelihood](x, edges, (0, 1))
+    inclusion, mean = one_edge_posterior(log_likelihood, 2, 0.4, log_slab, bias)
+    [w] = draw(model)
+    for own, expected in (((w[..., 0] != 0).astype(float), inclusion), (w[..., 0], mean)):
+        assert abs(own.mean() - expected) < Z * float(az.mcse(own))
 
 
 @functools.cache
