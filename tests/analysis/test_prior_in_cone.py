@@ -10,6 +10,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.cone_prior import cone_prior
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
+from tests.marks import slow
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -164,7 +165,7 @@ def draws_of_groups(model, n, p=0.5, scale=1.0):
     return weight[kept], differences[:, kept], np.flatnonzero(contrasts[0] != contrasts[2])
 
 
-@pytest.mark.parametrize("n_answers", [2, 3], ids=["entries", "blocks"])
+@pytest.mark.parametrize("n_answers", [slow(2), 3], ids=["entries", "blocks"])
 def test_groups_of_a_mixed_table(n_answers, few_draws):
     """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut.
 

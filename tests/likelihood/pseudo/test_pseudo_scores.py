@@ -56,7 +56,7 @@ NAMES = [*FAMILIES, "arrows"]
 
 @pytest.mark.usefixtures("few_edges")
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.ordinary("Boltzmann", "arrows")
+@pytest.mark.ordinary("Boltzmann")
 def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
     engine = engine_in(name, rng)
     view, prior, start = engine.view, prior_of(engine), np.zeros(len(engine.view.w))
