@@ -33,14 +33,28 @@ SWEEPS = 200  # of the simulation of the data
 FULL_DRAWS = 4000  # four chains of 1,000 draws
 
 
+class TimedGibbs(pmrf.steps.EdgeGibbs):
+    """Notes the processor time at which its tuning ended."""
+
+    tuned_at = 0.0
+
+    def stop_tuning(self) -> None:
+        TimedGibbs.tuned_at = time.process_time()
+        super().stop_tuning()
+
+
 class Study(NamedTuple):
-    """One posterior beside the truth: `inclusion` and `present` are (r,); seconds, GB, and KB of a draw."""
+    """One posterior beside the truth: `inclusion` and `present` are (r,); seconds, GB, and KB of a draw.
+
+    Seconds of a step of tuning, `per_step`, and of a draw after it are those of a single chain.
+    """
 
     d: int
     signs: str
     inclusion: np.ndarray
     present: np.ndarray
     set_up: float
+    per_step: float
     per_draw: float
     memory: float
     of_draw: float
@@ -78,17 +92,18 @@ def study(seed: int, *, d: int, n: int, signs: str, tune: int, draws: int, chain
         w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, SLAB_SD), shape=graph.n_edges)
         b = pm.Normal("b", 0, BIAS_SD, shape=d)
         pmrf.BoltzmannMachine("x", w, b, graph=graph, observed=x, likelihood="pseudo")
-        step = pmrf.steps.EdgeGibbs([w, b])
+        step = TimedGibbs([w, b])
         set_up = time.process_time() - begin
         begin = time.process_time()
         idata = pmrf.sample(
             draws, tune=tune, chains=chains, step=step, random_seed=seed, model=model, **SILENT
         )
-        per_draw = (time.process_time() - begin) / (chains * (tune + draws))
+        per_step = (TimedGibbs.tuned_at - begin) / tune
+        per_draw = (time.process_time() - TimedGibbs.tuned_at) / draws
         inclusion = pmrf.analysis.edge_inclusion(idata, "w", prior_inclusion=p).inclusion.values
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     of_draw = kept_bytes(idata) / (1000 * chains * draws)
-    return Study(d, signs, inclusion, present, set_up, per_draw, memory, of_draw)
+    return Study(d, signs, inclusion, present, set_up, per_step, per_draw, memory, of_draw)
 
 
 def kept_bytes(idata) -> float:
@@ -107,6 +122,7 @@ def row_of_costs(one: Study) -> list:
         f"{one.d:,}",
         f"{len(found):,}",
         f"{one.set_up:.1f}",
+        f"{one.per_step:.3f}",
         f"{one.per_draw:.3f}",
         f"{one.memory:.1f}",
         f"{one.of_draw:.0f}",
@@ -162,6 +178,7 @@ def main(argv: list[str] | None = None) -> None:
         "Nodes",
         "candidates",
         "set-up, CPU s",
+        "a tuning step, CPU s",
         "a draw, CPU s",
         "memory, GB",
         "a draw, KB",
@@ -172,8 +189,9 @@ def main(argv: list[str] | None = None) -> None:
     size = f"{args.rows:,} rows, {args.chains} chains of {args.tune} tuning steps and {args.draws} draws"
     note = (
         f"\n{args.rows:,} rows, a chain of {args.cost_tune} tuning steps and {args.cost_draws} draws. "
-        "Set-up: model and step. A draw: all of `pymc_mrf.sample`, writing and reading included, over the "
-        "steps and draws. GB of memory: at the most, by then. KB of a draw: what is kept of it, twice while "
+        "Set-up: model and step. Steps and draws: all of `pymc_mrf.sample`, writing and reading included; "
+        "the first steps of tuning visit all edges, of the later ones every fourth does. GB of memory: at "
+        "the most, by then. KB of a draw: what is kept of it, twice while "
         f"results are put together; {FULL_DRAWS:,} draws of the last field are "
         f"{2 * FULL_DRAWS * costs[-1].of_draw / 1e6:.1f} GB then. Found: inclusion above .5. "
         f"Kernels were compiled before.\n\nMade by `examples/many_nodes.py`. {machine()}.\n"

@@ -28,7 +28,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
     draw_node,
     fill_shares,
     fill_uniform,
-    normalise,
+    normalise_weights,
     push,
     tilt,
     update_probabilities,
@@ -159,7 +159,7 @@ def move_biases(view, nodes, lines, bias, rng):
         draw_node(particles, view.field, i)
         push(particles, view.field, i, 0, -1)
         particles.owned.node[0] = -1
-        size = normalise(particles.W, particles.size)
+        size = normalise_weights(particles.W, particles.size)
         view.tally[0].least_size = min(view.tally[0].least_size, size)
         if size < view.least_size:
             renew(view)

@@ -23,8 +23,8 @@ from pymc_mrf.kernels.views.particle_edges import renew
 from pymc_mrf.kernels.views.weighted_particles import (
     effective_size,
     fill_means,
-    normalise,
-    refresh,
+    normalise_weights,
+    refresh_particles,
     sweep,
 )
 
@@ -79,7 +79,7 @@ def hamiltonian_pieces(view, active, prior, x, step, n_steps, n_pieces, rng):
             copy(view.joint.W, particles.W)
             copy(view.w, particles.w)
             copy(view.beta, particles.beta)
-            normalise(particles.W, particles.size)
-            refresh(particles, view.field)
+            normalise_weights(particles.W, particles.size)
+            refresh_particles(particles, view.field)
         sweep(particles, view.field, 1)
     return all_accepted

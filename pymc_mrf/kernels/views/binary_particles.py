@@ -118,7 +118,7 @@ class BinaryParticles(NamedTuple):
     room: BinaryParticleRoom
 
 
-def allocate(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryParticles:
+def allocate_binary(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryParticles:
     """Particles without edges, all in the first state; parameters are for the caller to fill."""
     d, N = len(indptr) - 1, padded(n_particles)
     T, H, P = np.zeros((3, d, N))
@@ -188,7 +188,7 @@ def add_edge_to_log_odds(particles, field, e, x):
         add_neighbour(x, e, 1 - end, field, particles.T, particles.H[field.edges[e, end]])
 
 
-@questions.fill_probabilities.register(BinaryParticles)
+@questions.fill_particle_probabilities.register(BinaryParticles)
 def fill_binary_probabilities(particles, field, i):
     """Fill the probabilities of the second state."""
     fill_sigmoid(particles.H[i], particles.P[i])

@@ -14,7 +14,7 @@ SMALLEST = 1e-300  # probabilities of pairs are kept above it
 
 
 @jit
-def fill_probabilities(edges, y, w, b, W, P, h):
+def fill_configurations(edges, y, w, b, W, P, h):
     """Probabilities `P` (2^d,), d >= 3, from weights and biases; returns the log-partition function.
 
     The `edges` (r, 2) have weights `w` (r,), the nodes biases `b` (d,), the states values `y` (2,); scratch

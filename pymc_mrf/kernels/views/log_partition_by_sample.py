@@ -7,7 +7,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.views.weighted_sample import (
     Sample,
-    allocate,
+    allocate_sample,
     fill_shares,
     slope_by_bias,
     slope_by_edge,
@@ -70,7 +70,7 @@ def log_partition_by_sample(
         np.full(1, m), np.array([0, d]), np.array([0, r]), np.zeros(d, np.int64), states, sampled, place, gap,
         excess, apart, limit,
     )  # fmt: skip
-    at, room = allocate(sample.size, d, natural.shape[0], basis.shape[1])
+    at, room = allocate_sample(sample.size, d, natural.shape[0], basis.shape[1])
     weigh(field, sample, at, room, natural[:r], natural[r:])
     fill_shares(sample, at, room.counts, 0)
     for e in range(r):

@@ -38,8 +38,8 @@ from pymc_mrf.kernels.views.weighted_particles import (
     effective_size,
     fill_means,
     fill_pair,
-    normalise,
-    refresh,
+    normalise_weights,
+    refresh_particles,
     resample,
     sweep,
     variance_of_mean,
@@ -291,7 +291,7 @@ def move_by_particles(view, e, old, new):
     """Multiply the weights and draw both ends anew; whether the weights have become uneven."""
     particles, tally = view.particles, view.tally[0]
     change_edge(particles, view.field, e, old, new)
-    size = normalise(particles.W, particles.size)
+    size = normalise_weights(particles.W, particles.size)
     tally.least_size = min(tally.least_size, size)
     return size < view.least_size
 
@@ -326,10 +326,10 @@ def carry_over(view, active, least):
     size = effective_size(joint.W)
     if size >= least:
         copy(joint.W, particles.W)
-        normalise(particles.W, particles.size)
+        normalise_weights(particles.W, particles.size)
     copy(view.w, particles.w)
     copy(view.beta, particles.beta)
-    refresh(particles, view.field)
+    refresh_particles(particles, view.field)
     return size
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.vector_sums import copy, dot, exp_negative, total
-from pymc_mrf.kernels.views.enumerated_field import fill_probabilities, second_moments, sum_out
+from pymc_mrf.kernels.views.enumerated_field import fill_configurations, second_moments, sum_out
 
 LEAST_NODES = 3  # sums run over eight cells at once
 SPAN = 650.0  # exp(-SPAN) and 2^d exp(SPAN) are normal numbers
@@ -182,7 +182,7 @@ def fill_logs(J, a, nodes, first, count, out, h):
 
 
 @jit
-def exponentiate(logs, size, top):
+def exponentiate_logs(logs, size, top):
     """Replace `logs` (size or more,) by exp(logs - top), top being at least the largest."""
     for k in range(size):
         logs[k] = exp_negative(logs[k] - top)
@@ -204,8 +204,8 @@ def prepare(rows, nodes, k):
             span += abs(J[nodes[i], nodes[k + j]])
     if not span < SPAN:  # or not a number
         return False, 0.0
-    exponentiate(rows.f, 1 << k, top)
-    exponentiate(rows.g, 1 << m, top_g)
+    exponentiate_logs(rows.f, 1 << k, top)
+    exponentiate_logs(rows.g, 1 << m, top_g)
     for q in range(1 << k):
         rows.stack[m, q] = rows.f[q]
     for j in range(m):
@@ -259,7 +259,7 @@ def fill_window(edges, y, w, b, nodes, k, rows):
     fill_couplings(edges, y, w, b, rows.J, rows.a)
     safe, _ = prepare(rows, nodes, k)
     if not safe:
-        fill_probabilities(edges, y, w, b, rows.W, rows.P, rows.h)
+        fill_configurations(edges, y, w, b, rows.W, rows.P, rows.h)
         sum_out(rows.P, nodes[k:])
         copy(rows.P[:size], table[:size])
         return
@@ -303,7 +303,7 @@ def log_partition_and_moments(edges, y, w, b, nodes, rows, moments):
     constant = fill_couplings(edges, y, w, b, rows.J, rows.a)
     safe, top = prepare(rows, nodes, k)
     if m == 0 or not safe:
-        A = fill_probabilities(edges, y, w, b, rows.W, rows.P, rows.h)
+        A = fill_configurations(edges, y, w, b, rows.W, rows.P, rows.h)
         second_moments(rows.P, moments, rows.h)
         return A
     stack, partial, upper, X, g, sums = rows.stack, rows.partial, rows.upper, rows.X, rows.g, rows.sums

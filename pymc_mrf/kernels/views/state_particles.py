@@ -127,7 +127,7 @@ class StateParticles(NamedTuple):
     room: StateParticleRoom
 
 
-def allocate(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticles:
+def allocate_states(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticles:
     """Particles without edges, all in the first state; parameters are for the caller to fill."""
     (d, M, K), N = field.features.shape, padded(n_particles)
     rows, cells, products = np.zeros((3, K, N))
@@ -249,7 +249,7 @@ def add_edge_to_local_fields(particles, field, e, x):
         add_neighbour(x, e, 1 - end, field, particles.T, particles.L[field.edges[e, end]])
 
 
-@questions.fill_probabilities.register(StateParticles)
+@questions.fill_particle_probabilities.register(StateParticles)
 def fill_state_probabilities(particles, field, i):
     fill_softmax(
         particles.tables[i], field.features[i], particles.L[i], particles.P[i], particles.room.R

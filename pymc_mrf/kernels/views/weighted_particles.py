@@ -91,7 +91,7 @@ def shared_room(n_particles: int) -> dict[str, Any]:
 
 @by_type
 def set_states(particles: Any, field: Any, states: Any) -> Any:
-    """Give the particles the state indices `states` (d, m) int8; local fields are for `refresh`."""
+    """Give the particles the state indices `states` (d, m) int8; local fields are for `refresh_particles`."""
 
 
 @by_type
@@ -110,7 +110,7 @@ def add_edge(particles: Any, field: Any, e: int, x: float) -> Any:
 
 
 @by_type
-def fill_probabilities(particles: Any, field: Any, i: int) -> Any:
+def fill_particle_probabilities(particles: Any, field: Any, i: int) -> Any:
     """Probabilities of the states of node i from its local fields."""
 
 
@@ -189,7 +189,7 @@ def fill_means(particles: Any, field: Any, active: Any, W: Any, edge_mean: Any, 
 @lean
 def update_probabilities(particles, field, i):
     if particles.stale[i]:
-        fill_probabilities(particles, field, i)
+        fill_particle_probabilities(particles, field, i)
         particles.stale[i] = False
 
 
@@ -222,7 +222,7 @@ def unlink(neighbours, i, e):
 
 
 @lean
-def refresh(particles, field):
+def refresh_particles(particles, field):
     """Recompute neighbours and local fields from states and parameters."""
     clear_fields(particles, field)
     particles.neighbours.degree[:] = 0
@@ -290,7 +290,7 @@ def effective_size(W):
 
 
 @lean
-def normalise(W, size):
+def normalise_weights(W, size):
     """Divide the weights `W` (N,) by their mean over the particles; the effective size."""
     scale = size / total(W)
     for j in range(W.shape[0]):

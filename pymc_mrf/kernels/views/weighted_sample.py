@@ -136,7 +136,7 @@ class SampleRoom(NamedTuple):
 
 
 @jit
-def allocate(size, d, p, K):
+def allocate_sample(size, d, p, K):
     """Make room for samples with `size` (B,) points of d nodes, p parameters and K states; equal weights."""
     B, m = size.shape[0], size.max()
     at = SampleAt(

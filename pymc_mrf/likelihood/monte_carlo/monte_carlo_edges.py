@@ -12,7 +12,7 @@ import numpy as np
 
 from pymc_mrf.kernels.views import monte_carlo_edges as kernels
 from pymc_mrf.kernels.views.questions import Field, FieldData, add_shifts
-from pymc_mrf.kernels.views.weighted_sample import Sample, allocate, fill_shares
+from pymc_mrf.kernels.views.weighted_sample import Sample, allocate_sample, fill_shares
 from pymc_mrf.likelihood.data_counts import Block, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine, LikelihoodExpansion, posterior_coordinates
 from pymc_mrf.likelihood.edges.edge_field import (
@@ -231,7 +231,7 @@ def sample_view(
         sample.limit[place[len(block.which) :]] = node_limits(field.basis, block.x.shape[1])
         if not is_wide:
             sample.excess[np.ix_(place, place)] = reference.excess
-    at, room = allocate.py_func(sizes, d, p, K)
+    at, room = allocate_sample.py_func(sizes, d, p, K)
     looked = np.zeros(2, dtype=np.int64)
     return kernels.MonteCarloEdges(
         **room_for(field, data, n_biases),

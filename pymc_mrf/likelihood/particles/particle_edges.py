@@ -24,7 +24,7 @@ from pymc_mrf.kernels.views.questions import Field, centred
 from pymc_mrf.kernels.views.weighted_particles import (
     fill_means,
     get_states,
-    refresh,
+    refresh_particles,
     set_states,
     sweep,
 )
@@ -116,7 +116,7 @@ class ParticleEdges(EdgeEngine):
         self._b[:] = b
         self._is_started = True
         centred(self.view.field, w, b, self._particles.beta)
-        refresh(self._particles, self.view.field)
+        refresh_particles(self._particles, self.view.field)
 
     def forget(self) -> None:
         """Unlearn everything, and let the next sweep start from the data."""
@@ -245,8 +245,8 @@ def count_anew(view: particle_edges.ParticleEdges) -> None:
 def allocate_particles(size: int, graph: PairwiseGraph, family: Family, field: Field) -> Any:
     """Allocate `size` particles of the kind that takes least for a field of this family."""
     if family.is_binary_product:
-        return binary_particles.allocate(size, graph.arrays.indptr, graph.n_edges)
-    return state_particles.allocate(size, graph.arrays.indptr, field)
+        return binary_particles.allocate_binary(size, graph.arrays.indptr, graph.n_edges)
+    return state_particles.allocate_states(size, graph.arrays.indptr, field)
 
 
 def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:

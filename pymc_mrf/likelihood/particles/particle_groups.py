@@ -14,7 +14,7 @@ from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.noise import MAX_NOISE
-from pymc_mrf.kernels.views.weighted_particles import get_states, refresh, set_states
+from pymc_mrf.kernels.views.weighted_particles import get_states, refresh_particles, set_states
 from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
 from pymc_mrf.likelihood.particles.particle_edges import (
@@ -138,7 +138,7 @@ class ParticleLikelihood(GroupEngine):
         set_states(particles, edges.field, z)
         particles.W[: self.n_particles] = weights
         particles.w[:], particles.beta[:], edges.w[:] = w, b, w
-        refresh(particles, edges.field)
+        refresh_particles(particles, edges.field)
         self._is_fresh = True
 
     def set_node_tables(self, node_tables) -> None:
@@ -179,7 +179,7 @@ class ParticleLikelihood(GroupEngine):
         particles.w[:], particles.beta[:] = edges.w, edges.beta
         self._is_fresh = refreshes
         if refreshes:
-            refresh(particles, edges.field)
+            refresh_particles(particles, edges.field)
 
     def renew(self, rng: np.random.Generator) -> None:
         """Resample the particles by their weights, and move them by Gibbs sweeps."""

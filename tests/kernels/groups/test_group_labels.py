@@ -14,28 +14,38 @@ from tests.marks import slow
 from tests.reference.dirichlet_process import crp_probability, labels_of, set_partitions
 from tests.statistics import ALPHA, assert_frequencies, chi_square_pvalue
 
-UNIFORM = envelope(tabulate(log_logistic, (-700.0, 36.0), 0.0))
+
+def beta_base(shape):
+    """Base of a log odds whose probability has the distribution Beta(shape, shape)."""
+
+    def log_density(eta):
+        return shape * log_logistic(eta) - special.betaln(shape, shape)
+
+    return envelope(tabulate(log_density, (-700.0, 36.0), 0.0))
+
+
+UNIFORM = beta_base(1.0)
 R = 4
 PARTITIONS = set_partitions(R)
 
 
-def log_marginal(labels, s, n):
-    """Log marginal likelihood of a partition of independent Binomial edges, uniform base."""
+def log_marginal(labels, s, n, shape):
+    """Log marginal likelihood of a partition of independent Binomial edges, base Beta(`shape`, `shape`)."""
     total = 0.0
     for k in set(labels):
         members = np.array(labels) == k
         trials, sums = n[members].sum(), s[members].sum()
-        total += special.betaln(1 + sums, 1 + trials - sums)
+        total += special.betaln(shape + sums, shape + trials - sums) - special.betaln(shape, shape)
     return total
 
 
-def posterior(alpha, s, n):
+def posterior(alpha, s, n, shape=1.0):
     weights = np.array([crp_probability(labels, alpha) for labels in PARTITIONS])
-    p = weights * np.exp([log_marginal(labels, s, n) for labels in PARTITIONS])
+    p = weights * np.exp([log_marginal(labels, s, n, shape) for labels in PARTITIONS])
     return p / p.sum()
 
 
-def run(views, s, n, alpha, rng, n_kept=8000, thin=5, n_proposals=3):
+def run(views, s, n, alpha, rng, base=UNIFORM, n_kept=8000, thin=5, n_proposals=3):
     """Counts of partitions, and values of the first edge, every `thin` sweeps."""
     index = {labels: i for i, labels in enumerate(PARTITIONS)}
     groups = make_groups(np.arange(R), np.zeros(R), kernels.N_AUXILIARY)
@@ -44,13 +54,13 @@ def run(views, s, n, alpha, rng, n_kept=8000, thin=5, n_proposals=3):
     counts, first = np.zeros(len(PARTITIONS)), np.empty(n_kept)
     for t in range(n_kept * thin):
         order = rng.permutation(R)
-        n_visited, n_new = kernels.sweep_labels(groups, np.log(alpha), UNIFORM, views, order, terms, rng)
+        n_visited, n_new = kernels.sweep_labels(groups, np.log(alpha), base, views, order, terms, rng)
         n_groups = count[0]
         assert n_visited == R
         assert 0 <= n_new <= R
         sums, trials = np.bincount(labels, s), np.bincount(labels, n)
         here = values[:n_groups].copy()
-        kernels.move_values(here, sums, trials, np.zeros(n_groups), UNIFORM, terms, n_proposals, rng)
+        kernels.move_values(here, sums, trials, np.zeros(n_groups), base, terms, n_proposals, rng)
         values[:n_groups] = here
         np.testing.assert_array_equal(np.bincount(labels), sizes[:n_groups])
         if t % thin == 0:
@@ -78,6 +88,15 @@ def test_sweeps_reach_the_posterior_over_partitions(alpha, rng):
     # negative controls: the prior, and the posterior of another alpha
     assert chi_square_pvalue(counts / 3, prior(alpha)) < 1e-10
     assert chi_square_pvalue(counts / 3, posterior(2.0 * alpha, s, n)) < ALPHA
+
+
+def test_an_edge_alone_keeps_its_value_among_the_others(rng):
+    """Values that the data propose are far from the base: without its own an edge would not stay alone."""
+    s, n, alpha, shape = np.array([8.0, 8.0, 0.0, 0.0]), np.full(R, 8.0), 6.0, 20.0
+    view = FixedView(s, n, np.zeros(R))
+    counts, _ = run((view,), s, n, alpha, rng, base=beta_base(shape))
+    assert_frequencies(counts / 3, posterior(alpha, s, n, shape))
+    assert chi_square_pvalue(counts / 3, posterior(alpha, s, n)) < 1e-10
 
 
 def prior(alpha):

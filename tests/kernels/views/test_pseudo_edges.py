@@ -228,7 +228,7 @@ def test_enumerated_probabilities(rng):
     # enumeration has the last node fastest; bit i of a number is node i
     p = enumeration.probabilities(EDGES, *tables).reshape((2,) * 5).T.ravel()
     P, h, W = np.empty(32), np.empty(32), np.empty((6, 5))
-    A = enumerated_field.fill_probabilities(GRAPH.edges, np.array([-1.0, 1.0]), w, b, W, P, h)
+    A = enumerated_field.fill_configurations(GRAPH.edges, np.array([-1.0, 1.0]), w, b, W, P, h)
     np.testing.assert_allclose(A, enumeration.log_partition(EDGES, *tables))
     np.testing.assert_allclose(P, p, rtol=1e-10)
     pair, configs = np.empty(4), enumeration.configurations(5, 2)[:, ::-1]

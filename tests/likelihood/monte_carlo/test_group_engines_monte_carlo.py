@@ -98,7 +98,8 @@ def test_one_edge_at_a_time(name, far):
     assert np.any(view.edges.at.bounded != view.edges.at.delta) == far
     terms = allocate_terms(1) if engine.is_binary else allocate_level_terms(1, engine.n_levels)
     grid = eta + np.array([-3.0, -0.4, 0.0, 0.3, 4.0])[:, None] / np.ptp(engine.levels)
-    for edge, value in ((0, -0.3), (2, 0.2), (0, 0.4), (4, 2.5)):
+    # the second change ends beyond the limits, too
+    for edge, value in ((0, -0.3), (4, 4.0 if far else 1.0), (2, 0.2), (0, 0.4)):
         for e in ENTRIES:
             clear(terms)
             describe_edgewise(view, e, eta[e], terms)
@@ -120,6 +121,7 @@ def test_one_edge_at_a_time(name, far):
         clear(terms)
         describe_edgewise(view, e, eta[e], terms)
         assert not follow_edgewise(view, e, eta[e], value)
+        assert (view.edges.at.bounded[edge] != view.edges.at.delta[edge]) == (far and edge == 4)
         eta[e] = value
         grid[:, e] += value - grid[2, e]
     clear(terms)
