@@ -128,7 +128,7 @@ def test_draws_are_those_of_looks_at_every_edge(name, rng):
     assert not np.array_equal(ends[0], ends[2])  # negative control: they decide
 
 
-@pytest.mark.slow  # visits by rates are asked for the same, with scores known at once
+@pytest.mark.slow  # draws are those of looks at every edge, of which the posterior is asked elsewhere
 @pytest.mark.usefixtures("few_edges")
 def test_posterior_of_four_nodes():
     """By enumeration, with scores known at once."""
