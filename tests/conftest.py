@@ -66,17 +66,34 @@ def rng(request):
     return np.random.default_rng(seed)
 
 
-@pytest.fixture(autouse=True)
-def mode_of_pytensor(request):
-    """Graphs run in Python, but for `compiled` tests: numba, or a C compiler, takes seconds for each."""
+@pytest.fixture(autouse=True, scope="session")
+def flags_of_users():
+    """Graphs run in Python, also those of fixtures: numba, or a C compiler, takes seconds for each."""
     import pytensor
 
-    if any(request.node.get_closest_marker(name) for name in ("compiled", "benchmark")):
+    # no variable notes where it was made: the stack is walked for each
+    flags = {"mode": "FAST_COMPILE", "cxx": "", "traceback__limit": 0}
+    before = {name: getattr(pytensor.config, name) for name in flags}
+    with pytensor.config.change_flags(**flags):
+        yield before
+
+
+@pytest.fixture(autouse=True)
+def mode_of_pytensor(request, flags_of_users):
+    """Graphs of `compiled` tests run as those of users do."""
+    import pytensor
+
+    compiles = any(map(request.node.get_closest_marker, ("compiled", "benchmark")))
+    with pytensor.config.change_flags(**flags_of_users if compiles else {}):
         yield
-    else:
-        # no variable notes where it was made: the stack is walked for each
-        with pytensor.config.change_flags(mode="FAST_COMPILE", cxx="", traceback__limit=0):
-            yield
+
+
+@pytest.fixture(autouse=True)
+def cold_steps(request, monkeypatch):
+    """Steps make no moves when they are made: those compile kernels that most tests never run."""
+    base = sys.modules.get("pymc_mrf.steps.common.base")
+    if base and not any(map(request.node.get_closest_marker, ("warm", "slow", "benchmark"))):
+        monkeypatch.setattr(base.MRFStep, "_warm_up", lambda step: step._forget())
 
 
 @pytest.fixture

@@ -117,6 +117,23 @@ def fixed_p(p, r=6):
     return lambda k: k * np.log(p) + (r - k) * np.log1p(-p)
 
 
+def draws_by(model, steps, values, n_draws, tune=300, n_chains=2, seed=1):
+    """Draws (n_chains, n_draws, ...) of each of these values, by steps one after the other."""
+    chains = []
+    for chain in range(n_chains):
+        for k, step in enumerate(steps):
+            step.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
+        point, rows = model.initial_point(), []
+        for i in range(tune + n_draws):
+            for step in steps:
+                if i == tune:
+                    step.stop_tuning()
+                point, _ = step.step(point)
+            rows.append([point[value] for value in values])
+        chains.append(rows[tune:])
+    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(values))]
+
+
 def draws_of(
     model, names=None, n_draws=1500, tune=200, n_chains=2, seed=1, change=None, beside=None, **options
 ):
@@ -132,19 +149,7 @@ def draws_of(
     if change is not None:
         change(step)
     values = [model.rvs_to_values[model[name]].name for name in names]
-    chains = []
-    for chain in range(n_chains):
-        for k, part in enumerate(steps):
-            part.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
-        point, rows = model.initial_point(), []
-        for i in range(tune + n_draws):
-            for part in steps:
-                if i == tune:
-                    part.stop_tuning()
-                point, _ = part.step(point)
-            rows.append([point[value] for value in values])
-        chains.append(rows[tune:])
-    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
+    return draws_by(model, steps, values, n_draws, tune, n_chains, seed)
 
 
 def sparse_draws_of(model, *arguments, **options):

@@ -60,9 +60,7 @@ class Fit:
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        return Fit(tmp_path_factory.mktemp("gaussian") / "store")
+    return Fit(tmp_path_factory.mktemp("gaussian") / "store")
 
 
 def with_model(function):

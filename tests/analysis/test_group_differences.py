@@ -10,6 +10,7 @@ from scipy.special import betaln
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.prior_inclusion import N_DRAWS
 from pymc_mrf.distributions.group_weights import group_contrasts
+from tests.marks import slow
 from tests.reference.group_contrasts import partition, structures
 from tests.statistics import Z
 
@@ -292,7 +293,7 @@ def test_prior_probability_with_random_inclusion(two):
     np.testing.assert_allclose(edges["bayes_factor"], 3 * odds, rtol=Z * error / (0.25 * 0.75))
 
 
-@pytest.mark.parametrize("n_groups", [3, 4])
+@pytest.mark.parametrize("n_groups", [slow(3), 4])
 def test_prior_probabilities_of_several_groups_are_those_of_draws(n_groups):
     labels, n = ["a/b", 2.0, True, None][:n_groups], 1000
     with pm.Model(coords=pmrf.coords(GRAPH)) as model:

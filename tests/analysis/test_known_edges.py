@@ -18,7 +18,7 @@ def grouped():
 
 def test_model_alone_is_enough():
     model = models.quietly(pmrf.network_model, models.odd_table(), columns=models.ODD)
-    idata, graph = models.sampled(model), pmrf.graphs.complete(models.ODD)
+    idata, graph = models.drawn(model), pmrf.graphs.complete(models.ODD)
     expected = pmrf.summarize_edges(idata, "weight", graph=graph, model=model)
     pd.testing.assert_frame_equal(pmrf.summarize_edges(idata, model=model), expected)
     picture = pmrf.plots.plot_evidence(idata, model=model)
@@ -35,7 +35,7 @@ def test_model_alone_is_enough():
 
 def test_strengths_of_tables_know_their_states():
     model = models.quietly(models.mixed_model, models.mixed_table())
-    idata = models.sampled(model)
+    idata = models.drawn(model)
     net = pmrf.Network(idata, model)
     given = pmrf.analysis.edge_strength(idata, "weight", graph=net.graph, n_states=net.kinds)
     xr.testing.assert_identical(pmrf.analysis.edge_strength(idata, model=model), given)
@@ -45,7 +45,7 @@ def test_strengths_of_tables_know_their_states():
 
 @pytest.mark.filterwarnings("ignore:.*effective draws carry the rarer answer:UserWarning")
 def test_of_groups_it_is_what_they_have_in_common(grouped):
-    idata, graph = models.sampled(grouped), pmrf.graphs.complete(models.ODD[:3])
+    idata, graph = models.drawn(grouped), pmrf.graphs.complete(models.ODD[:3])
     given = {"graph": graph, "model": grouped}
     for function in (pmrf.summarize_differences, pmrf.compare_networks):
         expected = function(idata, "weight", **given)
@@ -63,7 +63,7 @@ def test_tables_have_their_kinds(grouped):
 @pytest.mark.slow
 def test_checks_know_the_graph_of_a_field():
     model = models.quietly(models.mixed_model, models.mixed_table())
-    idata = models.sampled(model)
+    idata = models.drawn(model)
     net = pmrf.Network(idata, model)
     tree, given = net.replicated(4), {"graph": net.graph, "kinds": net.kinds}
     shares = [pmrf.plot_ppc_edges(tree, "x", **options) for options in (given, {"model": model})]

@@ -53,9 +53,7 @@ class Fit:
 
 @pytest.fixture(scope="module")
 def fit():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        return Fit()
+    return Fit()
 
 
 @pytest.mark.filterwarnings("ignore:.* effective draws carry the rarer answer")

@@ -16,13 +16,11 @@ GRAPH = pmrf.graphs.complete(TABLE.columns)
 
 @pytest.fixture(scope="module")
 def sampled():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        with pmrf.network_model(TABLE, kind="continuous"):
-            return pm.sample(
-                4, tune=4, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
-                compute_convergence_checks=False,
-            )  # fmt: skip
+    with pmrf.network_model(TABLE, kind="continuous"):
+        return pm.sample(
+            4, tune=4, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
 
 
 def test_densities_differ_by_the_units_alone(sampled):

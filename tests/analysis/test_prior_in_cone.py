@@ -10,6 +10,7 @@ from scipy import stats
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.cone_prior import cone_prior
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
+from tests.marks import slow
 from tests.reference.gaussian import precision
 from tests.statistics import Z
 
@@ -29,6 +30,12 @@ def model_of(p=0.4, groups=False):
         else:
             pmrf.GaussianMRF("x", w, diagonal, mean, graph=TRIANGLE, observed=X)
     return model
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Priors are as precise as the tolerance of a test asks for, not as Bayes factors do."""
+    monkeypatch.setattr("pymc_mrf.analysis.cone_prior.MOST_DRAWS", 500)
 
 
 def agrees(draws, expected, error=0.0):
@@ -158,8 +165,8 @@ def draws_of_groups(model, n, p=0.5, scale=1.0):
     return weight[kept], differences[:, kept], np.flatnonzero(contrasts[0] != contrasts[2])
 
 
-@pytest.mark.parametrize("n_answers", [2, 3], ids=["entries", "blocks"])
-def test_groups_of_a_mixed_table(n_answers):
+@pytest.mark.parametrize("n_answers", [slow(2), 3], ids=["entries", "blocks"])
+def test_groups_of_a_mixed_table(n_answers, few_draws):
     """Vectors that are parts of the weights of several fields, beside rejected draws; answers are not cut.
 
     An edge of an answer of three states has two entries, which are absent together.
@@ -180,7 +187,7 @@ def test_groups_of_a_mixed_table(n_answers):
     np.testing.assert_allclose(prior[~is_measured], 0.4)
 
 
-def test_other_priors_of_groups_of_a_mixed_table():
+def test_other_priors_of_groups_of_a_mixed_table(few_draws):
     """Of draws without data all Bayes factors are 1; inclusion is that of rejected draws of the new prior."""
     model, graph = mixed_groups()
     (weight, differences, _), n = draws_of_groups(model, 12_000), 6000
@@ -212,7 +219,7 @@ def test_other_priors_of_groups_of_a_mixed_table():
 
 
 @pytest.mark.parametrize("has_communities", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_random_probabilities_of_a_mixed_table(has_communities):
+def test_random_probabilities_of_a_mixed_table(has_communities, few_draws):
     """Of a slab that the cone does not cut all edges have the prior mean of their probability."""
     table = pd.DataFrame(X[:, :2], columns=list("ab")).assign(d=np.arange(20) % 2)
     kinds = pmrf.column_kinds(table, {"d": "ordinal"})

@@ -49,7 +49,9 @@ def test_labels_out_of_order_are_impossible():
         assert logp(np.array(labels)) == -np.inf
 
 
-@pytest.mark.parametrize("mode", [pytest.param("compiled", marks=pytest.mark.compiled), "python"])
+@pytest.mark.parametrize(
+    "mode", [pytest.param("compiled", marks=[pytest.mark.compiled, pytest.mark.slow]), "python"]
+)
 def test_draws(mode):
     draws = pm.draw(EdgeCommunities.dist(0.7, 1.5, shape=4), draws=3000, random_seed=4)
     partitions = set_partitions(4)

@@ -34,7 +34,7 @@ def test_finds_the_edges_of_a_grid(x):
     assert all(strength > 0 for _, _, strength in found.edges.data("strength"))
 
 
-@pytest.mark.parametrize("n_edges", [0, 1, 5, 20, 36])
+@pytest.mark.parametrize("n_edges", [0, 5, 36])
 def test_gives_exactly_the_number_of_edges(x, n_edges):
     found = neighborhood_selection(x, n_edges)
     assert found.number_of_edges() == n_edges

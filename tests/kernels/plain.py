@@ -2,6 +2,9 @@
 
 from types import FunctionType
 
+from pymc_mrf.kernels.edges import hamiltonian
+from pymc_mrf.kernels.views import questions
+
 
 def as_python(kernel, known=None, **others):
     """The function of a kernel that calls no machine code; `others` stand for what it calls by name."""
@@ -16,3 +19,9 @@ def as_python(kernel, known=None, **others):
             elif hasattr(names[name], "py_func"):
                 names[name] = as_python(names[name], known, **others)
     return known[kernel]
+
+
+# of views of fields: what it asks the view itself is compiled, which joint moves ask for too
+log_posterior = as_python(
+    hamiltonian.log_posterior, without_slab=as_python(questions.field_without_slab)
+)

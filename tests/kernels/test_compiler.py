@@ -49,8 +49,9 @@ def caller(kernel):
 def test_what_a_kernel_calls_has_no_machine_code_of_its_own():
     x = np.array([1.0, 4.0, 9.0])
     assert sum_of_roots(x) == 6.0
-    root._part.compile((types.float64,))  # as its caller does, unless that comes from disk
-    [inner] = root._part.overloads.values()
+    part = root._part
+    part.compile((types.float64,))  # as its caller does, unless that comes from disk
+    [inner] = part.overloads.values()
     assert not inner.library._is_emitted
     assert root(4.0) == 2.0  # until Python calls it
     with pytest.raises(ValueError, match="negative"):

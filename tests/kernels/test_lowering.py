@@ -94,9 +94,10 @@ def product(pair):
 def test_records_are_not_kept_in_memory():
     assert product(Pair(np.arange(3.0), np.ones(3), 3)) == 3.0
     [signature] = product.signatures
-    product._part.compile(signature)  # unless the kernel comes from disk, it has been
-    [part] = product._part.overloads.values()
-    code = part.library.get_llvm_str()
+    part = product._part
+    part.compile(signature)  # unless the kernel comes from disk, it has been
+    [inner] = part.overloads.values()
+    code = inner.library.get_llvm_str()
     assert "fmul double" in code
     assert "alloca {" not in code
 

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pymc as pm
-import pytensor
+import xarray as xr
 
 import pymc_mrf as pmrf
 
@@ -17,10 +17,26 @@ GROUPS = ["x<1", "y z", "é"]
 def sampled(model, draws=30, seed=1):
     """Draws of two chains."""
     options = {"tune": 20, "chains": 2, "cores": 1, "progressbar": False, "quiet": True}
-    flags = {"mode": "FAST_COMPILE", "cxx": "", "traceback__limit": 0}
-    with warnings.catch_warnings(), pytensor.config.change_flags(**flags), model:
+    with warnings.catch_warnings(), model:
         warnings.simplefilter("ignore")
         return pm.sample(draws, random_seed=seed, compute_convergence_checks=False, **options)
+
+
+def drawn(model, draws=60, seed=1):
+    """Draws of the prior as those of two chains: for what only reads them, without a sampler to compile."""
+    with warnings.catch_warnings(), model:
+        warnings.simplefilter("ignore")
+        names = [rv.name for rv in (*model.free_RVs, *model.deterministics)]
+        idata = pm.sample_prior_predictive(draws, var_names=names, random_seed=seed)
+    half = np.arange(draws // 2)
+    chains = [idata.prior.to_dataset().isel(chain=0, draw=half + k * len(half)) for k in range(2)]
+    chains = [one.drop_vars("chain").assign_coords(draw=half) for one in chains]
+    posterior = xr.concat(chains, "chain").assign_coords(chain=range(2))
+    if "diagonal" in posterior:  # precisions are positive definite
+        posterior["weight"] = 0.3 * np.tanh(posterior["weight"])
+        posterior["diagonal"] = 1.0 + posterior["diagonal"]
+    idata["posterior"] = xr.DataTree(posterior)
+    return idata
 
 
 def quietly(make, *args, **kwargs):

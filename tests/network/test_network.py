@@ -15,8 +15,8 @@ from pymc_mrf.analysis.predictive_checks import edge_agreement, edge_correlation
 from tests.network import models
 
 
-def network(model):
-    return pmrf.Network(models.sampled(model), model)
+def network(model, draw=models.sampled):
+    return pmrf.Network(draw(model), model)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def groups():
 
 @pytest.fixture(scope="module")
 def mixed():
-    return network(models.quietly(models.mixed_model, models.mixed_table()))
+    return network(models.quietly(models.mixed_model, models.mixed_table()), models.drawn)
 
 
 @pytest.fixture(scope="module")

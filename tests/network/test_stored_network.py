@@ -43,7 +43,7 @@ def elsewhere(tmp_path_factory):
     arguments, folders = [], []
     for _, rows, model, group in made.values():
         folder = tmp_path_factory.mktemp("stored")
-        pmrf.Network(models.sampled(model), model).save(folder / "run.nc")
+        pmrf.Network(models.drawn(model), model).save(folder / "run.nc")
         rows.to_json(folder / "rows.json")
         arguments.append(json.dumps([str(folder), *group]))
         folders.append(folder)
@@ -68,7 +68,7 @@ def test_codes_categories_names_and_groups_go_round(elsewhere):
     plain = models.plain_table(odd)
     options = {"n_states": [3, 3, 3, 4, 4], "groups": np.repeat([["a", "b", "c"]], 50, axis=0).ravel()}
     by_hand = models.quietly(pmrf.network_model, plain, **options)
-    idata = models.sampled(by_hand)
+    idata = models.drawn(by_hand)
     expected = pmrf.summarize_edges(idata, "weight_b", graph=pmrf.graphs.complete(plain.columns))
     numbers = [name for name in expected if name not in "uv"]
     np.testing.assert_allclose(edges[numbers], expected[numbers], rtol=1e-6)
@@ -94,7 +94,7 @@ def test_units_and_kinds_go_round(elsewhere):
         **{name: table[name] / sd[name] for name in sd.index}, **{"o <1>": table["o <1>"] - 1}
     )
     by_hand = models.quietly(models.mixed_model, scaled)
-    idata = models.sampled(by_hand)
+    idata = models.drawn(by_hand)
     expected = pmrf.Network(idata, by_hand).edges
     numbers = expected.columns.drop(["u", "v", "bayes_factor_text", "evidence", "r_hat", "ess"])
     np.testing.assert_allclose(edges[numbers], expected[numbers], rtol=1e-4)
@@ -109,9 +109,9 @@ def test_units_and_kinds_go_round(elsewhere):
         again.predict(table.iloc[:6].assign(**{"age--d": -999.0}))
 
 
-def stored(model, path):
-    """A network, and the same read from its store without the model."""
-    net = pmrf.Network(models.sampled(model), model)
+def stored(model, path, idata=None):
+    """A network of draws, by default of a sampler, and the same read from its store without the model."""
+    net = pmrf.Network(models.sampled(model) if idata is None else idata, model)
     net.save(path)
     return net, pmrf.Network(xr.load_datatree(path))
 
@@ -131,7 +131,8 @@ def test_zarr_keeps_the_record_too(tmp_path):
 
 def test_codes_of_missing_values_are_refused_in_new_rows(tmp_path):
     table = models.mixed_table()
-    net, again = stored(models.quietly(models.mixed_model, table), tmp_path / "run.nc")
+    model = models.quietly(models.mixed_model, table)
+    net, again = stored(model, tmp_path / "run.nc", models.drawn(model))
     assert again.kinds.ends == net.kinds.ends and again.kinds.ends[0] is None
     new = table.iloc[:2].assign(**{"age--d": [4e4, -999.0]})
     for one in (net, again):

@@ -17,6 +17,8 @@ from tests.steps.groups.models import (
     SAMPLE,
     agreement_data,
     agreement_model,
+    boltzmann,
+    ising,
     standardised_gaps,
 )
 
@@ -59,7 +61,7 @@ def test_a_wrong_ratio_is_told_apart():
     model = agreement_model(x)
     with model:
         step = AuxiliaryVariableMH([model["theta"]], auxiliary="exchange", **QUICK)
-        step._s = step._s - np.array([12.0, 0, 0, 0, 0])
+        step._s -= np.array([12.0, 0, 0, 0, 0])
         idata = pm.sample(1000, tune=100, chains=2, cores=1, step=step, random_seed=1, **SAMPLE)
     first = idata.posterior["theta"].values[..., 0]
     gap = first.mean() - grouped_posterior(x, EDGES, 1.0).mean[0]
@@ -99,29 +101,12 @@ def test_a_base_on_part_of_the_range_and_random_hyperparameters():
 
 
 @pytest.mark.slow
-def test_ising_is_the_agreement_field_in_other_words():
-    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1); the walk is on J."""
-    x = agreement_data(60, seed=1)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
-        pmrf.Ising("x", theta, graph=GRAPH, observed=2 * x - 1)
-    idata = sample(model, auxiliary="exchange", n_value_steps=20, sigma=0.25)
-    gaps = standardised_gaps(
-        special.expit(2 * idata.posterior["theta"].values), grouped_posterior(x, EDGES, 1.0)
-    )
-    assert max(np.abs(list(gaps.values()))) < Z, gaps
-
-
-@pytest.mark.slow
-def test_boltzmann_machine_with_known_biases():
-    bias = np.array([0.5, -0.3, 0.2, -0.6])
-    x = agreement_data(60, seed=2)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
-        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x)
-    idata = sample(model, auxiliary="exchange", n_value_steps=20, sigma=0.5)
-    exact = grouped_posterior(x, EDGES, 1.0, statistic="product", bias=bias)
-    gaps = standardised_gaps(special.expit(idata.posterior["theta"].values), exact)
+@pytest.mark.parametrize(("make", "sigma"), [(ising, 0.25), (boltzmann, 0.5)])
+def test_other_families_with_known_node_parameters(make, sigma):
+    """The walk is on their own parameters."""
+    model, exact, theta_of = make()
+    idata = sample(model, auxiliary="exchange", n_value_steps=20, sigma=sigma)
+    gaps = standardised_gaps(theta_of(idata.posterior["theta"].values), exact)
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
@@ -191,7 +176,7 @@ def test_never_chosen_unasked():
         ({"auxiliary": "murray"}, 'auxiliary must be "exchange" or "moller", not \'murray\''),
         ({"draws": "best"}, "draws must be one of .*, not 'best'"),
         ({"restart": 1}, "restart must be True or False, not 1"),
-        ({"draws": "perfect"}, "needs an attractive field"),
+        pytest.param({"draws": "perfect"}, "needs an attractive field", marks=pytest.mark.warm),
     ],
 )
 def test_bad_options_are_refused(options, message):

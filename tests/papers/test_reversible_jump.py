@@ -6,20 +6,18 @@ import pymc as pm
 import pytest
 from scipy import stats
 
-import pymc_mrf as pmrf
-from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
-from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.papers.persistent_langevin import PersistentLangevin
 from pymc_mrf.papers.reversible_jump import ReversibleJump
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.insides import engine_in, field_of
 from tests.marks import slow
-from tests.posteriors import fixed_p, furthest
-from tests.reference.spike_and_slab import exact_log_likelihood, one_edge_posterior, structure_posterior
+from tests.posteriors import draws_by, fixed_p, furthest
+from tests.reference.spike_and_slab import exact_log_likelihood, structure_posterior
 from tests.reference.views import use_junction_tree
 from tests.statistics import Z
 from tests.steps.edges.binary_models import (
     TRIANGLE,
+    assert_one_edge,
     beta_p,
     boltzmann_data,
     fixed_bias_model,
@@ -45,29 +43,11 @@ def steps_of(model, names, settings):
         ]
 
 
-def draws_of(model, steps, names, n_draws, tune=300, n_chains=2, seed=1):
-    """Draws (n_chains, n_draws, ...) of these variables, without the samplers of others."""
-    chains = []
-    for chain in range(n_chains):
-        for k, step in enumerate(steps):
-            step.setup_chain(np.random.default_rng([seed, chain, k]), tune, n_draws)
-        point = model.initial_point()
-        rows = []
-        for i in range(tune + n_draws):
-            for step in steps:
-                if i == tune:
-                    step.stop_tuning()
-                point, _ = step.step(point)
-            rows.append([point[name] for name in names])
-        chains.append(rows[tune:])
-    return [np.array([[row[k] for row in rows] for rows in chains]) for k in range(len(names))]
-
-
 @pytest.mark.slow
 def test_exact_jumps_and_values_of_four_nodes():
     x = boltzmann_data(80, seed=1)
     model = fixed_bias_model(x)
-    [w] = draws_of(model, steps_of(model, ["w"], EXACT), ["w"], 3500)
+    [w] = draws_by(model, steps_of(model, ["w"], EXACT), ["w"], 3500)
     assert furthest(w, reference(x, "exact", fixed_p(0.4))) < Z
     # negative control: another p is another posterior
     assert furthest(w, reference(x, "exact", fixed_p(0.5))) > Z
@@ -76,19 +56,12 @@ def test_exact_jumps_and_values_of_four_nodes():
 @pytest.mark.slow
 def test_exact_jumps_alone_reach_every_value():
     """Values of edges within Delta are redrawn by deletion and addition: jumps need no other step."""
-    x = boltzmann_data(40, 5, [(0, 1)], np.array([1.0]), np.array([0.3, -0.4]))
-    graph = PairwiseGraph(range(2), [(0, 1)])
-    with pm.Model() as model:
-        SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 1), shape=1)
-        bias = np.array([0.3, -0.4])
-        pmrf.BoltzmannMachine("x", model["w"], bias, graph=graph, observed=x, likelihood="exact")
-        step = ReversibleJump([model["w"]])
-    [w] = draws_of(model, [step], ["w"], 2500)
-    log_likelihood = exact_log_likelihood(x, [(0, 1)], (0, 1))
-    inclusion, mean = one_edge_posterior(log_likelihood, 2, 0.4, stats.norm(0, 1).logpdf, bias)
-    included = (w[..., 0] != 0).astype(float)
-    assert abs(included.mean() - inclusion) < Z * float(az.mcse(included))
-    assert abs(w.mean() - mean) < Z * float(az.mcse(w[..., 0]))
+
+    def draw(model):
+        with model:
+            return draws_by(model, [ReversibleJump([model["w"]])], ["w"], 2500)
+
+    assert_one_edge(draw, pm.Normal.dist(0, 1), stats.norm(0, 1).logpdf, n=40)
 
 
 @pytest.mark.slow
@@ -103,11 +76,11 @@ def test_exact_with_random_biases_agrees_with_quadrature_and_with_edge_gibbs():
         stats.norm(0, 1).logpdf,
         log_bias=stats.norm(0, 2).logpdf,
     )
-    w, b = draws_of(model, steps_of(model, ["w", "b"], EXACT), ["w", "b"], 5000)
+    w, b = draws_by(model, steps_of(model, ["w", "b"], EXACT), ["w", "b"], 5000)
     assert furthest(w, exact) < Z
     with model:
         other = EdgeGibbs([model["w"], model["b"]])
-    v, c = draws_of(model, [other], ["w", "b"], 1500)
+    v, c = draws_by(model, [other], ["w", "b"], 1500)
     for i in range(3):
         pairs = (b[..., i], c[..., i]), (w[..., i], v[..., i]), (w[..., i] != 0, v[..., i] != 0)
         for ours, theirs in pairs:
@@ -127,7 +100,7 @@ def test_particles_on_four_nodes():
     """At these settings 160,000 steps were off by 0.013 at most (standard errors 0.005-0.007)."""
     x = boltzmann_data(80, seed=1)
     model = fixed_bias_model(x, likelihood="particles")
-    [w] = draws_of(model, steps_of(model, ["w"], PARTICLES), ["w"], 8000, tune=500)
+    [w] = draws_by(model, steps_of(model, ["w"], PARTICLES), ["w"], 8000, tune=500)
     exact = reference(x, "exact", fixed_p(0.4))
     included = (w != 0).astype(float)
     assert excess(included, exact.inclusion) < 0.013
@@ -145,7 +118,7 @@ def test_particles_near_the_settings_of_the_paper(n):
     x = boltzmann_data(n, seed=1)
     model = fixed_bias_model(x, likelihood="particles")
     settings = {"jump": {"width": 0.5}, "langevin": {"step_size": 0.1}}
-    [w] = draws_of(model, steps_of(model, ["w"], settings), ["w"], 60_000, tune=2000)
+    [w] = draws_by(model, steps_of(model, ["w"], settings), ["w"], 60_000, tune=2000)
     exact = reference(x, "exact", fixed_p(0.4))
     included = (w != 0).astype(float)
     # the errors that the steps document
@@ -176,19 +149,10 @@ def test_ising_and_random_p_by_nuts():
     ids=["Cauchy", "Laplace", "HalfNormal"],
 )
 def test_one_edge_under_any_slab(slab, log_slab):
-    bias = np.array([0.3, -0.4])
-    x = boltzmann_data(25, 5, [(0, 1)], np.array([1.0]), bias)
-    with pm.Model() as model:
-        w = SpikeAndSlab("w", 0.4, slab(), shape=1)
-        graph = PairwiseGraph(range(2), [(0, 1)])
-        pmrf.BoltzmannMachine("x", w, bias, graph=graph, observed=x, likelihood="exact")
-    [w] = draws_of(model, steps_of(model, ["w"], EXACT), ["w"], 2000)
-    inclusion, mean = one_edge_posterior(
-        exact_log_likelihood(x, [(0, 1)], (0, 1)), 2, 0.4, log_slab, bias
-    )
-    included = (w[..., 0] != 0).astype(float)
-    assert abs(included.mean() - inclusion) < Z * float(az.mcse(included))
-    assert abs(w.mean() - mean) < Z * float(az.mcse(w[..., 0]))
+    def draw(model):
+        return draws_by(model, steps_of(model, ["w"], EXACT), ["w"], 2000)
+
+    assert_one_edge(draw, slab(), log_slab)
 
 
 @pytest.mark.slow
@@ -198,5 +162,5 @@ def test_by_junction_tree():
     steps = steps_of(model, ["w"], EXACT)
     for step in steps:
         use_junction_tree(engine_in(step).edges, field_of(step).graph)
-    [w] = draws_of(model, steps, ["w"], 2500)
+    [w] = draws_by(model, steps, ["w"], 2500)
     assert furthest(w, reference(x, "exact", fixed_p(0.4))) < Z

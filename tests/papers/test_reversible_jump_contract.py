@@ -216,6 +216,7 @@ def test_slabs_that_do_not_end_need_none():
     build(PersistentLangevin, edge_model("exact", slab=pm.HalfNormal.dist(1)))
 
 
+@pytest.mark.warm
 def test_divergence_is_an_error():
     model = edge_model("particles", slab=pm.Normal.dist(0, 1))
     with pytest.raises(ValueError, match="dynamics of w have diverged; take a step_size below"):

@@ -46,9 +46,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def expected(model):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        return pmrf.sample(DRAWS, cores=1, model=model, **RUN)
+    return pmrf.sample(DRAWS, cores=1, model=model, **RUN)
 
 
 def report_every_step():

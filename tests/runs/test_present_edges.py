@@ -40,12 +40,12 @@ def model(labelled=False):
 @pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("labelled", [True, slow(False)])
 def test_draws_are_those_of_pymc(labelled, monkeypatch):
-    given = model(labelled)
+    given, options = model(labelled), OPTIONS | {"draws": 60, "discard_tuned_samples": False}
     assert with_many_edges(given) == ("w",)
-    expected = pm.sample(model=given, discard_tuned_samples=False, **OPTIONS)
+    expected = pm.sample(model=given, **options)
     with monkeypatch.context() as patch:
         patch.setattr(chain, "MOST_BYTES", 8 * 11 * 17)  # some draws at a time
-        found = pmrf.sample(model=given, discard_tuned_samples=False, **OPTIONS)
+        found = pmrf.sample(model=given, **options)
     w, dense = found.posterior["w"], expected.posterior["w"]
     assert not isinstance(w.variable._data, np.ndarray)
     assert (dense == 0.0).any() and (dense != 0.0).any()
@@ -55,7 +55,7 @@ def test_draws_are_those_of_pymc(labelled, monkeypatch):
     assert dim == ("edge" if labelled else "w_dim_0")
     for part in (
         {"chain": 1},
-        {"draw": slice(3, 90, 7), dim: [4, 1]},
+        {"draw": slice(3, 50, 7), dim: [4, 1]},
         {"chain": [1, 0], dim: 2},
         {"draw": -1, dim: slice(1, 3)},
         {dim: []},
@@ -70,7 +70,7 @@ def test_draws_are_those_of_pymc(labelled, monkeypatch):
 def assert_same_results(given, found, expected, monkeypatch):
     """Of analyses of draws of the edges that are present, and of all."""
     with monkeypatch.context() as patch:
-        patch.setattr(_posterior, "AT_ONCE", 2 * 240)  # two edges
+        patch.setattr(_posterior, "AT_ONCE", 2 * 120)  # two edges
         tables = [pmrf.analysis.edge_inclusion(idata, "w", model=given) for idata in (found, expected)]
         frames = [
             pmrf.summarize_edges(idata, "w", graph=GRAPH, model=given) for idata in (found, expected)

@@ -38,9 +38,7 @@ def poisson_model(rate=3.0, data=(1.0, 2.0), labels=("a", "b"), other="k", dtype
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     location = tmp_path_factory.mktemp("run")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        idata = pmrf.sample(20, model=poisson_model(), store=location, **QUICK)
+    idata = pmrf.sample(20, model=poisson_model(), store=location, **QUICK)
     return location, idata
 
 

@@ -37,10 +37,8 @@ def model():
 
 @pytest.fixture(scope="module")
 def prepared(model):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pytensor.config.mode", "FAST_COMPILE")
-        found = prepare(model, seed=4, chains=2, tune=TUNE, quiet=True)
-        return found, found.step.sampling_state
+    found = prepare(model, seed=4, chains=2, tune=TUNE, quiet=True)
+    return found, found.step.sampling_state
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,6 @@ from tests.steps.edges import arrow_models as arrows
 from tests.steps.edges import block_models as blocks
 from tests.steps.edges import gaussian_models as gaussian
 from tests.steps.edges import mixed_models as mixed
-from tests.steps.edges import particle_models as particles
 from tests.steps.edges import small_models as edges
 from tests.steps.edges import state_particle_models as states
 from tests.steps.groups import models as groups
@@ -78,7 +77,12 @@ CASES = {
     "pseudo edges": Case(pmrf.steps.EdgeGibbs, functools.partial(edges.edge_model, "pseudo"), EDGES),
     "tables of edges": Case(pmrf.steps.EdgeGibbs, blocks.small_model, EDGES),
     "arrows": Case(pmrf.steps.EdgeGibbs, arrows.small_model, EDGES),
-    "particle edges": Case(pmrf.steps.EdgeGibbs, particles.edge_model, EDGES, {"n_particles": 100}),
+    "particle edges": Case(
+        pmrf.steps.EdgeGibbs,
+        functools.partial(edges.edge_model, "particles"),
+        EDGES,
+        {"n_particles": 100},
+    ),
     "particle edges of many states": Case(
         pmrf.steps.EdgeGibbs, states.ordinal_model, EDGES, {"n_particles": 100}
     ),

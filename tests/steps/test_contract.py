@@ -56,6 +56,7 @@ def test_all_steps_are_here():
     assert by_name < set(STEPS)
 
 
+@pytest.mark.warm
 def test_state_round_trip(case):
     """A copy that has moved on and forgotten is set back, and goes on as the original does."""
     case, model = case
@@ -133,6 +134,7 @@ def test_new_processes_draw_the_same(name):
     assert_same_draws(*(run(CASES[name], model_of(name), context) for context in (None, "spawn")))
 
 
+@pytest.mark.warm
 @pytest.mark.parametrize(
     "name", [name if name in FORKED else slow(name) for name in CASES if name != "latent field by trees"]
 )

@@ -194,10 +194,15 @@ def edge_target(step, point):
     return sum(found)
 
 
-def group_target(step, point):
+def natural_at(step, point):
+    """Natural parameters of a step of groups at a point, of which it has read all else."""
     step._read_point(point)
     step._read_data(point)
-    eta = step._link.natural(point["w"])
+    return step._link.natural(point["w"])
+
+
+def group_target(step, point):
+    eta = natural_at(step, point)
     return sum(engine.log_likelihood(eta)[0] for engine in engines_of(step))
 
 
@@ -298,9 +303,7 @@ def test_labels_are_drawn_by_the_density_of_the_values(name, likelihood, rng):
         GROUPS[name](likelihood)
         step = pmrf.steps.GroupGibbs([model["w"]])
     point, terms = random_point(model, rng), terms_of(step)
-    step._read_point(point)
-    step._read_data(point)
-    eta, spans = np.array(step._link.natural(point["w"])), []
+    eta, spans = np.array(natural_at(step, point)), []
     engines = engines_of(step)
     views = [engine.view(eta) for engine in engines]
     places = np.array([-0.8, 0.1, 0.5])

@@ -9,12 +9,13 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import edge_moves, hamiltonian
+from pymc_mrf.kernels.edges import edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
+from tests.kernels.plain import log_posterior
 from tests.reference.priors import normal, normals
 from tests.reference.spike_and_slab import field_log_likelihood
 
@@ -156,7 +157,7 @@ def test_log_posterior_and_its_slopes(kind, name, moves_biases, rng):
         return value
 
     here = np.r_[this.w, this.b]
-    value = hamiltonian.log_posterior(view, active, prior, out)
+    value = log_posterior(view, active, prior, out)
     np.testing.assert_allclose(value, expected(here[None])[0], rtol=1e-10)
     h = 1e-5
     for a in range(len(out)):

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import hamiltonian, particle_biases, particle_joint
+from pymc_mrf.kernels.edges import particle_biases, particle_joint
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import questions
@@ -24,6 +24,7 @@ from pymc_mrf.kernels.views.weighted_particles import (
 )
 from pymc_mrf.likelihood.particles.particle_edges import ParticleEdges
 from tests.insides import biases_of
+from tests.kernels.plain import log_posterior
 from tests.reference import enumeration
 from tests.reference import particle_edges as reference
 from tests.reference.priors import normal, normals
@@ -451,7 +452,7 @@ def test_frozen_likelihood_and_its_gradient(family, moves_biases, rng):
         view.w[:], view.b[:] = new_w, new_b
         centred(field, new_w, new_b, view.beta)
         prior = PRIOR._replace(bias=normals(len(b), 2.0))
-        return hamiltonian.log_posterior(view, active, prior, slope)
+        return log_posterior(view, active, prior, slope)
 
     move, out = 0.2 * rng.normal(size=k), np.empty(k)
     view.joint.n[0], view.joint.s[:], view.joint.t[:] = view.data.n[0], view.data.s, view.data.t

@@ -60,19 +60,20 @@ def without_weights(engine):
 X = boltzmann_data(200, seed=1)
 
 
+@pytest.mark.slow  # what is told of edges, below, is wrong too where visits are
 @pytest.mark.usefixtures("all_rare")
 def test_posterior_of_four_nodes():
     """By enumeration, where each edge is visited in a quarter of the draws, by rates that know no state."""
     exact, model = (
-        reference(X, "pseudo", fixed_p(0.4), n_nodes=7),
+        reference(X, "pseudo", fixed_p(0.4)),
         fixed_bias_model(X, likelihood="pseudo"),
     )
-    [w] = draws_of(model, ["w"], 3000, 300)
+    [w] = draws_of(model, ["w"], 2000, 300)
     assert furthest(w, exact) < Z
     present = w != 0.0
     still = (present[:, 1:] == present[:, :-1]).all(axis=2).mean()
     assert still > 1.0 - RATE  # all edges are in one panel
-    [w] = draws_of(model, ["w"], 3000, 300, change=lambda step: chosen_by_presence(engine_in(step)))
+    [w] = draws_of(model, ["w"], 2000, 300, change=lambda step: chosen_by_presence(engine_in(step)))
     assert furthest(w, exact) > Z  # negative control
 
 
@@ -80,7 +81,7 @@ def test_posterior_of_four_nodes():
 @pytest.mark.parametrize("weighted", [True, False])
 def test_told_probabilities_count_visits_by_their_rates(weighted, monkeypatch):
     """Some edges are rare, each told of in one draw of three; without weights it is wrong."""
-    exact = reference(X, "pseudo", fixed_p(0.4), n_nodes=7).inclusion
+    exact = reference(X, "pseudo", fixed_p(0.4)).inclusion
     monkeypatch.setattr(visits, "RARE", 2.0)
     monkeypatch.setattr(visits, "OFTEN", 0.5)
     monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 3)

@@ -18,6 +18,7 @@ from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
 from pymc_mrf.likelihood.exact.exact_edges import ForestLikelihood
 from pymc_mrf.papers.engines import liu_page as pcd
 from pymc_mrf.papers.engines.liu_page import StrippedBeta, floor_count, regularised_covariance
+from tests.marks import slow
 from tests.reference import maximum_likelihood as naive
 from tests.statistics import Z
 
@@ -119,7 +120,7 @@ def follow(eta, target, particles, family, n_calls, rng, n_iterations=5):
     return np.array(path), gap
 
 
-@pytest.mark.parametrize("family", [agreement(), agreement(3), ISING], ids=repr)
+@pytest.mark.parametrize("family", [agreement(), slow(agreement(3)), ISING], ids=repr)
 def test_long_run_average_is_the_tied_estimate(family, rng):
     x = draw(family, np.array([1.2, 0.4, 0.8, -0.5, 0.3, 1.0]), 300, rng)
     exact, _ = naive.exact_mle(x, GRAPH.edges, family.edge_statistic, None, LABELS)

@@ -15,6 +15,7 @@ from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.liu_page import SimulatedDraws, exact_draws
 from pymc_mrf.papers.kernels import auxiliary_draws
 from pymc_mrf.papers.kernels import auxiliary_groups as kernel
+from tests.marks import slow
 from tests.reference import auxiliary_variable as reference
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies, assert_mean_close
@@ -224,7 +225,7 @@ def test_wrong_ratios_are_told_apart(rng):
     assert min(p_values) < 1e-8
 
 
-@pytest.mark.parametrize(("moller", "draws"), [(False, "exact"), (True, "exact"), (False, "gibbs")])
+@pytest.mark.parametrize(("moller", "draws"), [(False, "exact"), (True, "exact"), slow(False, "gibbs")])
 def test_values_given_labels(moller, draws, rng):
     """Random-walk steps against quadrature on the triangle with two groups."""
     x = rng.integers(2, size=(6, 3), dtype=np.int8)

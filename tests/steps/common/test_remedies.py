@@ -16,7 +16,6 @@ from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, po
 from pymc_mrf.likelihood.edges.edge_field import edge_field
 from pymc_mrf.likelihood.monte_carlo.reference import Moments
 from pymc_mrf.likelihood.monte_carlo.sampled_field import SampledField
-from pymc_mrf.steps.common.base import MRFStep
 
 SMALL, WIDE = pmrf.graphs.complete(4), pmrf.graphs.complete(26)
 IN_PLACE_OF_PSEUDO = ("exact", "monte-carlo", "particles")
@@ -78,7 +77,7 @@ def hidden_parent(graph, likelihood):
 
 @pytest.fixture(autouse=True)
 def nothing_is_simulated(monkeypatch):
-    """Nothing is sampled here: Monte Carlo likelihoods need no search, and steps take none."""
+    """Nothing is sampled here: Monte Carlo likelihoods need no search."""
 
     def sample(x, missing, graph, family, seed, tolerance, announce):
         field, _ = edge_field(x, graph, family, True, np.arange(graph.n_edges))
@@ -88,7 +87,6 @@ def nothing_is_simulated(monkeypatch):
         return SampledField("", moments.reference(np.zeros(len(field.edges) + len(field.lift)), states))
 
     monkeypatch.setattr(SampledField, "of", sample)
-    monkeypatch.setattr(MRFStep, "_warm_up", lambda step: None)  # nor is a kernel compiled
 
 
 MODELS = [

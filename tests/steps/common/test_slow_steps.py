@@ -8,6 +8,8 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.steps.common.expressions import PointFunction
 
+pytestmark = pytest.mark.warm
+
 
 @pytest.mark.parametrize("slow", [0.0, np.inf])
 def test_slow_steps_are_told(slow, monkeypatch, caplog):
@@ -29,6 +31,7 @@ def test_many_steps_are_told_together(monkeypatch, caplog):
     caplog.set_level("INFO", "pymc")
     times = iter(np.arange(0.0, 100.0, 0.02))
     monkeypatch.setattr("pymc_mrf.steps.common.base.process_time", lambda: next(times))
+    monkeypatch.setattr(pmrf.steps.EdgeGibbs, "step", lambda step, point: (point, []))
     x = np.random.default_rng(0).integers(2, size=(90, 3))
     table = pd.DataFrame(x, columns=list("abc")).assign(site=np.repeat(["u", "v", "w"], 30))
     with pmrf.network_model(table, groups="site") as model:

@@ -2,6 +2,7 @@
 
 import functools
 
+import arviz as az
 import numpy as np
 import pymc as pm
 from scipy import special, stats
@@ -13,9 +14,11 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
 from tests.reference.spike_and_slab import (
     exact_log_likelihood,
+    one_edge_posterior,
     pseudo_log_likelihood,
-    structure_posterior,
+    structure_posteriors,
 )
+from tests.statistics import Z
 
 EDGES = [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3)]
 GRAPH = PairwiseGraph(range(4), EDGES)
@@ -59,7 +62,27 @@ def beta_p(a, b, r=6):
     return lambda k: special.betaln(a + k, b + r - k) - special.betaln(a, b)
 
 
-def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
-    log_likelihood = REFERENCES[likelihood](x, EDGES, states)
+def assert_one_edge(draw, slab, log_slab, likelihood="exact", n=25):
+    """What `draw(model)` draws of the weight of the only edge has its posterior, by adaptive quadrature."""
+    bias, edges = np.array([0.3, -0.4]), [(0, 1)]
+    x = boltzmann_data(n, 5, edges, np.array([1.0]), bias)
+    with pm.Model() as model:
+        w, graph = SpikeAndSlab("w", 0.4, slab, shape=1), PairwiseGraph(range(2), edges)
+        pmrf.BoltzmannMachine("x", w, bias, graph=graph, observed=x, likelihood=likelihood)
+    log_likelihood = REFERENCES[likelihood](x, edges, (0, 1))
+    inclusion, mean = one_edge_posterior(log_likelihood, 2, 0.4, log_slab, bias)
+    [w] = draw(model)
+    for own, expected in (((w[..., 0] != 0).astype(float), inclusion), (w[..., 0], mean)):
+        assert abs(own.mean() - expected) < Z * float(az.mcse(own))
+
+
+@functools.cache
+def posteriors_of(cells, likelihood, states, sd, bias, n_nodes):
+    """Posteriors of rows, all cells one after the other, by their prior."""
+    log_likelihood = REFERENCES[likelihood](np.reshape(cells, (-1, 4)), EDGES, states)
     log_slab = stats.norm(0, sd).logpdf
-    return structure_posterior(log_likelihood, 6, 4, log_prior, log_slab, bias=bias, n_nodes=n_nodes)
+    return structure_posteriors(log_likelihood, 6, 4, log_slab, bias=np.array(bias), n_nodes=n_nodes)
+
+
+def reference(x, likelihood, log_prior, states=(0, 1), sd=1.0, bias=BIAS, n_nodes=5):
+    return posteriors_of(tuple(x.ravel()), likelihood, states, sd, tuple(bias), n_nodes)(log_prior)

@@ -4,12 +4,8 @@ from functools import partial
 
 import arviz as az
 import numpy as np
-import pymc as pm
 
-import pymc_mrf as pmrf
 from tests import posteriors
-from tests.statistics import Z
-from tests.steps.edges.binary_models import GRAPH, boltzmann_data
 
 ERROR = 0.03  # of an inclusion probability that particles may add
 SHARE = 0.1  # of a posterior standard deviation that they may add to the error of a mean
@@ -23,25 +19,6 @@ def assert_inclusion(w, expected):
         error = float(az.mcse(present)) if present.std() > 0 else 0.0
         assert error < 0.5 * ERROR
         assert abs(present.mean() - expected[e]) < ERROR + 2.0 * error, (e, present.mean(), expected[e])
-
-
-def assert_means(draws, expected):
-    """Within the Monte-Carlo error, and what particles may add."""
-    for k, value in enumerate(np.ravel(expected)):
-        own = draws.reshape(*draws.shape[:2], -1)[..., k]
-        gap = abs(own.mean() - value)
-        assert gap < SHARE * own.std() + Z * float(az.mcse(own)), (k, own.mean(), value)
-
-
-def edge_model(x=None, slab=None, likelihood="particles"):
-    with pm.Model(coords=pmrf.coords(GRAPH)) as model:
-        p = pm.Beta("p", 2, 2)
-        slab = pm.Normal.dist(0, pm.HalfNormal("sigma", 1)) if slab is None else slab
-        w = pmrf.SpikeAndSlab("w", p, slab, dims="edge")
-        b = pm.Normal("b", 0, 2, dims="node")
-        x = boltzmann_data(50, 1) if x is None else x
-        pmrf.BoltzmannMachine("x", w, b, graph=GRAPH, observed=x, likelihood=likelihood)
-    return model
 
 
 def gaps_of_biases(make, **options):

@@ -11,11 +11,8 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.insides import engine_in
 from tests.statistics import assert_mean_close
-from tests.steps.edges.small_models import (
-    GRAPH,
-    data,
-    edge_model,
-)
+from tests.steps.edges.small_models import GRAPH, data, edge_model
+from tests.walks import walk
 
 SAMPLE = {"progressbar": False, "quiet": True}
 
@@ -65,7 +62,7 @@ def test_two_fields_get_a_step_each():
     pm.sample(5, tune=5, chains=1, cores=1, random_seed=1, step=step, model=model, **SAMPLE)
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo", "particles"])
 @pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
 @pytest.mark.filterwarnings("ignore:x. the nodes of 0--3 always agree")
 def test_constant_and_separable_columns(likelihood, slab):
@@ -76,11 +73,10 @@ def test_constant_and_separable_columns(likelihood, slab):
         model = edge_model(likelihood, x, slab)
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
-    step.setup_chain(np.random.default_rng(1), 50, 150)
-    point = model.initial_point()
-    for _ in range(200):
-        point, _ = step.step(point)
+    for point, stats in walk(step, model.initial_point(), 200, 50):
         assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
+        if likelihood == "particles":
+            assert all(np.isfinite(value) for name, value in stats.items() if name != "warning")
 
 
 def test_biases_with_an_order_are_left_to_nuts():

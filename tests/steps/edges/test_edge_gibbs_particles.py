@@ -26,9 +26,9 @@ from tests.steps.edges.binary_models import (
 from tests.steps.edges.particle_models import (
     assert_inclusion,
     draws_of,
-    edge_model,
     gaps_of_biases,
 )
+from tests.steps.edges.small_models import edge_model
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_random_p_by_nuts():
 
 
 def test_it_is_the_default_and_tells_how_noisy_it_is():
-    with edge_model():
+    with edge_model("particles"):
         found = pm.sample(30, tune=10, chains=2, cores=1, random_seed=7, **SAMPLE).sample_stats
     assert (found["edge_gibbs_noise"] >= 0).all()  # none where hardly an edge is present
     assert found["edge_gibbs_noise"].max() > 0
@@ -66,7 +66,7 @@ def test_it_is_the_default_and_tells_how_noisy_it_is():
 
 def test_the_state_holds_the_particles():
     """Negative control of the round trip of states in test_contract.py: without them the step differs."""
-    model = edge_model()
+    model = edge_model("particles")
     with model:
         method = EdgeGibbs([model["w"], model["b"]], n_particles=100)
     method.setup_chain(np.random.default_rng(1), 5, 5)
@@ -88,26 +88,8 @@ def test_the_state_holds_the_particles():
     assert not np.array_equal(first["w"], third["w"])
 
 
-@pytest.mark.parametrize("slab", [pm.Normal.dist(0, 1), pm.Cauchy.dist(0, 1)], ids=str)
-@pytest.mark.filterwarnings("ignore:x. the nodes of 0--3 always agree")
-def test_constant_and_separable_columns(slab):
-    x = boltzmann_data(50, 1)
-    x[:, 2] = 1
-    x[:, 3] = x[:, 0]
-    with pytest.warns(UserWarning, match="x never changes at 2: only the priors keep"):
-        model = edge_model(x, slab)
-    with model:
-        step = EdgeGibbs([model["w"], model["b"]])
-    step.setup_chain(np.random.default_rng(1), 50, 150)
-    point = model.initial_point()
-    for _ in range(200):
-        point, stats_ = step.step(point)
-        assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
-        assert all(np.isfinite(value) for name, value in stats_[0].items() if name != "warning")
-
-
 def test_engines_without_particles_report_no_noise():
-    with edge_model(likelihood="exact") as model:
+    with edge_model("exact") as model:
         step = EdgeGibbs([model["w"], model["b"]])
     _, [found] = step.step(model.initial_point())
     assert (found["edge_gibbs_noise"], found["edge_gibbs_ess"]) == (0.0, 1.0)
@@ -116,7 +98,7 @@ def test_engines_without_particles_report_no_noise():
 
 
 def test_options_reach_the_engine():
-    model = edge_model()
+    model = edge_model("particles")
     with model:
         step = EdgeGibbs([model["w"], model["b"]], n_particles=77, n_sweeps=3)
     assert isinstance(engine_in(step), ParticleEdges)

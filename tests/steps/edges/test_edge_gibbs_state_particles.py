@@ -24,6 +24,7 @@ from tests.steps.edges.state_models import (
     field_data,
     node_parameters,
 )
+from tests.walks import walk
 
 
 @pytest.mark.slow
@@ -59,10 +60,7 @@ def test_constant_columns_and_states_that_never_occur():
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
     assert isinstance(engine_in(step).view.particles, StateParticles)
-    step.setup_chain(np.random.default_rng(1), 50, 150)
-    point = model.initial_point()
-    for _ in range(200):
-        point, [found] = step.step(point)
+    for point, found in walk(step, model.initial_point(), 200, 50):
         assert np.isfinite(point["w"]).all() and np.isfinite(point["b"]).all()
         assert all(np.isfinite(value) for name, value in found.items() if name != "warning")
 

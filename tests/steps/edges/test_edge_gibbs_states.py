@@ -16,6 +16,7 @@ from tests.steps.edges.state_models import (
     field_data,
     node_parameters,
 )
+from tests.walks import walk
 
 
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
@@ -30,10 +31,7 @@ def test_columns_of_one_or_two_of_three_states(likelihood):
     assert len(said) == 1
     with model:
         step = EdgeGibbs(model.free_RVs)
-    point = model.initial_point()
-    step.setup_chain(np.random.default_rng(1), 50, 150)
-    for _ in range(200):
-        point, _ = step.step(point)
+    for point, _ in walk(step, model.initial_point(), 200, 50):
         assert np.isfinite(point["w"]).all() and np.abs(point["b"]).max() < 10
 
 

@@ -105,7 +105,7 @@ def linked_arrows(name, lengths=(30, 20)):
 
 ONE_FIELD = [
     *rows(
-        "80 binary", partial(binary_field, 80), EXACTLY, ordinary=EXACTLY, others=of(likelihood=WHOLE),
+        "80 binary", partial(binary_field, 80), EXACTLY, ordinary=["pseudo"], others=of(likelihood=WHOLE),
         sd=1.0, n_draws=2000,
     ),
     *rows("80 binary", partial(binary_field, 80), [WHOLE], others=of(likelihood="pseudo"), sd=1.0),

@@ -34,6 +34,7 @@ from tests.steps.edges.binary_models import (
     random_bias_model,
     reference,
 )
+from tests.walks import walk
 
 
 def told_by(model, n_draws, name="w", tune=200, n_chains=2, seed=1):
@@ -69,7 +70,7 @@ def log_odds(logs, e):
     return (-odds if k else odds), float(az.mcse(np.exp(logs[k, ..., e] - means[k])))
 
 
-@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+@pytest.mark.parametrize("likelihood", ["exact", slow("pseudo")])
 @pytest.mark.parametrize("n", [80, slow(800)])
 def test_odds_of_three_edges_with_random_biases(likelihood, n):
     """By quadrature over all structures; with 800 rows from -2 to 21."""
@@ -87,13 +88,14 @@ def test_odds_of_three_edges_with_random_biases(likelihood, n):
     assert (np.abs(found - exact(0.45)) > Z * error + 0.05).any()  # negative control
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
 def test_odds_of_four_nodes(likelihood):
     x = boltzmann_data(200, seed=1)
     logs, _ = told_by(fixed_bias_model(x, likelihood=likelihood), 2000)
     found, error = np.array([log_odds(logs, e) for e in range(6)]).T
     for p, agrees in ((0.4, True), (0.5, False)):
-        gap = np.abs(found - reference(x, likelihood, fixed_p(p), n_nodes=7).log_odds)
+        gap = np.abs(found - reference(x, likelihood, fixed_p(p)).log_odds)
         assert (gap < Z * error + 0.05).all() == agrees
 
 
@@ -101,7 +103,7 @@ def gaussian(n):
     with pm.Model() as model:
         w = pmrf.SpikeAndSlab("w", 0.4, pm.Normal.dist(0, 0.5), shape=3)
         x = gaussian_models.measurements(n, 5)
-        pmrf.GaussianMRF("x", w, gaussian_models.DIAGONAL, graph=TRIANGLE, observed=x)
+        pmrf.GaussianMRF("x", w, pm.Gamma("diagonal", 2, 1, shape=3), graph=TRIANGLE, observed=x)
     return model
 
 
@@ -245,12 +247,7 @@ def test_telling_changes_no_draw():
         step = EdgeGibbs(model.free_RVs)
     chains = []
     for step._tells_presence in (True, False):
-        step.setup_chain(np.random.default_rng(1), 0, 200)
-        point, draws = model.initial_point(), []
-        for _ in range(200):
-            point, _ = step.step(point)
-            draws.append(point["w"])
-        chains.append(draws)
+        chains.append([point["w"] for point, _ in walk(step, model.initial_point(), 200)])
     np.testing.assert_array_equal(*chains)
 
 

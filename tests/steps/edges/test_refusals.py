@@ -8,7 +8,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import BOLTZMANN
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from tests.steps.edges import block_models, gaussian_models, particle_models
+from tests.steps.edges import block_models, gaussian_models
 from tests.steps.edges.small_models import (
     GRAPH,
     agreement_field,
@@ -33,6 +33,10 @@ NO_SUM = r"EdgeGibbs needs .*w.* as the weight of x"
 def sparse(n=2, name="w", slab=None, **blocks):
     slab = pm.Normal.dist(0, 1) if slab is None else slab
     return pmrf.SpikeAndSlab(name, 0.5, slab, **(blocks or {"shape": n}))
+
+
+def of_particles():
+    return edge_model("particles")
 
 
 def tables(**options):
@@ -163,7 +167,7 @@ REFUSED = {
         ordered_biases, "w b", r"of all nodes, as it is or as .* b is not: leave it out",
     ),
     "biases that are left alone": (
-        particle_models.edge_model, "w", r"pass b too, as in step=pymc_mrf.steps.EdgeGibbs\(\[w, b\]\)",
+        of_particles, "w", r"pass b too, as in step=pymc_mrf.steps.EdgeGibbs\(\[w, b\]\)",
     ),
     "biases that nothing moves": (deterministic_biases, "w", "or it must be a constant: give numbers"),
     "blocks of other edges": (
@@ -190,10 +194,10 @@ OPTIONS = [
     (lambda: edge_model("pseudo"), "w", {"n_joint": None}, "n_joint must be a non-negative .*, not None"),
     # nothing else would move the biases alone
     (lambda: edge_model("pseudo"), "w b", {"n_joint": 0}, "n_joint must be a positive integer, not 0"),
-    (particle_models.edge_model, "w b", {"n_particles": 0}, "n_particles must be a positive integer, not 0"),
-    (particle_models.edge_model, "w b", {"n_sweeps": 0}, "n_sweeps must be a positive integer, not 0"),
+    (of_particles, "w b", {"n_particles": 0}, "n_particles must be a positive integer, not 0"),
+    (of_particles, "w b", {"n_sweeps": 0}, "n_sweeps must be a positive integer, not 0"),
     (
-        lambda: particle_models.edge_model(likelihood="exact"), "w b", {"n_particles": 10},
+        edge_model, "w b", {"n_particles": 10},
         'but x has likelihood="exact": leave it out',
     ),
 ]  # fmt: skip

@@ -5,11 +5,13 @@ import functools
 import arviz as az
 import numpy as np
 import pymc as pm
+from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
 from tests.reference import enumeration
+from tests.reference.grouped_posterior import grouped_posterior
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
 GRAPH = PairwiseGraph(range(4), EDGES)
@@ -30,6 +32,25 @@ def agreement_model(x, *, graph=GRAPH, base=None, alpha=1.0, likelihood="auto"):
         theta = pmrf.DirichletProcess("theta", np.float64(alpha), base, dims="edge")
         pmrf.AgreementMRF("x", theta, graph=graph, observed=x, likelihood=likelihood)
     return model
+
+
+def ising():
+    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
+    x = agreement_data(60, seed=2)
+    with pm.Model() as model:
+        J = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
+        pmrf.Ising("x", J, [0.3, 0.0, -0.2, 0.1], graph=GRAPH, observed=2 * x - 1)
+    bias = 2.0 * np.array([0.3, 0.0, -0.2, 0.1])
+    return model, grouped_posterior(x, EDGES, 1.0, bias=bias), lambda J: special.expit(2.0 * J)
+
+
+def boltzmann():
+    x = agreement_data(60, seed=2)
+    bias = np.array([0.3, 0.0, -0.2, 0.1])
+    with pm.Model() as model:
+        w = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
+        pmrf.BoltzmannMachine("x", w, bias, graph=GRAPH, observed=x)
+    return model, grouped_posterior(x, EDGES, 1.0, "product", bias), special.expit
 
 
 def standardised_gaps(theta, exact):

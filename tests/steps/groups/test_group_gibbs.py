@@ -21,16 +21,19 @@ from tests.steps.groups.models import (
     THETA,
     agreement_data,
     agreement_model,
+    boltzmann,
+    ising,
     small_model,
     standardised_gaps,
 )
+from tests.walks import walk
 
 
 def sample_theta(model, step, draws=3000, seed=1, chains=2):
     with model:
         method = step([model["theta"]])
         idata = pm.sample(
-            max(draws // method.n_rounds, 600),  # a step of several rounds is worth as many draws
+            max(draws // method.n_rounds, 300),  # a step of several rounds is worth as many draws
             tune=100,
             chains=chains,
             cores=1,
@@ -79,27 +82,10 @@ def test_exact_gibbs_on_a_four_edge_cycle_with_a_quadrature_base():
 
 
 @pytest.mark.slow
-def test_ising_is_the_agreement_field_in_other_words():
-    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
-    x = agreement_data(60, seed=1)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
-        pmrf.Ising("x", theta, graph=GRAPH, observed=2 * x - 1)
-    coupling = sample_theta(model, pmrf.steps.GroupGibbs)
-    gaps = standardised_gaps(special.expit(2 * coupling), grouped_posterior(x, EDGES, 1.0))
-    assert max(np.abs(list(gaps.values()))) < Z, gaps
-
-
-@pytest.mark.slow
-def test_boltzmann_machine_with_known_biases():
-    bias = np.array([0.5, -0.3, 0.2, -0.6])
-    x = agreement_data(60, seed=2)
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
-        pmrf.BoltzmannMachine("x", theta, bias, graph=GRAPH, observed=x)
-    weight = sample_theta(model, pmrf.steps.GroupGibbs)
-    exact = grouped_posterior(x, EDGES, 1.0, statistic="product", bias=bias)
-    gaps = standardised_gaps(special.expit(weight), exact)
+@pytest.mark.parametrize("make", [ising, boltzmann])
+def test_other_families_with_known_node_parameters(make):
+    model, exact, theta_of = make()
+    gaps = standardised_gaps(theta_of(sample_theta(model, pmrf.steps.GroupGibbs)), exact)
     assert max(np.abs(list(gaps.values()))) < Z, gaps
 
 
@@ -170,20 +156,25 @@ def test_automatic_choice_and_random_hyperparameters():
         assert idata.posterior.theta.dims == ("chain", "draw", "edge")
 
 
+WIDE, HEAVY = pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1)
+
+
 @pytest.mark.parametrize(
-    "base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1), pm.InverseGamma.dist(2.0, 1.0)], ids=str
+    ("kind", "base"),
+    [
+        *((pmrf.steps.GroupGibbs, base) for base in (WIDE, HEAVY, pm.InverseGamma.dist(2.0, 1.0))),
+        *((pmrf.steps.ParticleRatioGibbs, base) for base in (WIDE, HEAVY)),
+    ],
+    ids=str,
 )
-def test_separable_data_with_a_vague_base(base):
+def test_separable_data_with_a_vague_base(kind, base):
     """All rows agree everywhere: the rest of the field forces every edge, and nothing breaks."""
     with pm.Model() as model:
         theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
         with pytest.warns(UserWarning, match="x never changes at"):
             pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
-        step = pmrf.steps.GroupGibbs([theta])
-    step.setup_chain(np.random.default_rng(1), 0, 200)
-    point = model.initial_point()
-    for _ in range(200):
-        point, _ = step.step(point)
+        step = kind([theta])
+    *_, (point, _) = walk(step, model.initial_point(), 200)
     assert np.all(np.isfinite(point["theta"]))
     assert np.median(point["theta"]) > 0.5
 
@@ -233,14 +224,13 @@ def test_a_start_of_the_user_is_kept():
     model = agreement_model(agreement_data(50, seed=1))
     with model:
         step = pmrf.steps.GroupGibbs([model["theta"]])
-    seen, defaults = [], []
-    begin, default = step._begin, step._default
+    seen, begin = [], step._begin
     step._begin = lambda eta, base: seen.append(eta) or begin(eta, base)
-    step._default = lambda base: defaults.append(len(seen)) or default(base)
-    for start in (model.initial_point()["theta"], np.array([0.2, 0.2, 0.3, 0.3, 0.9])):
+    of_pymc = model.initial_point()["theta"]
+    for start in (of_pymc, np.array([0.2, 0.2, 0.3, 0.3, 0.9])):
         step.setup_chain(np.random.default_rng(1), 1, 1)
         step.step({"theta": start})
-    assert defaults == [0]  # of the first chain only
+    assert np.abs(special.expit(seen[0]) - of_pymc).max() > 0.05  # near the data
     np.testing.assert_allclose(special.expit(seen[1]), [0.2, 0.2, 0.3, 0.3, 0.9])
 
 

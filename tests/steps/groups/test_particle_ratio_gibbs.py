@@ -17,7 +17,7 @@ from pymc_mrf.steps.groups.particle_ratio_gibbs import ParticleRatioGibbs
 from tests.insides import engines_of
 from tests.reference.grouped_posterior import grouped_posterior
 from tests.statistics import Z
-from tests.steps.groups.models import EDGES, GRAPH, agreement_data, agreement_model
+from tests.steps.groups.models import EDGES, GRAPH, agreement_data, agreement_model, boltzmann, ising
 
 TOLERANCE = 0.03  # of a probability, besides Monte-Carlo error
 TOLERANCE_MEAN = 0.005  # of E[theta]
@@ -113,25 +113,6 @@ def test_doubling_the_particles_moves_nothing():
     assert np.all(np.abs(few - many) <= Z * np.hypot(few_error, many_error))
 
 
-def ising():
-    """J ~ Logistic(0, 1/2) is theta = sigmoid(2 J) ~ Uniform(0, 1)."""
-    x = agreement_data(60, seed=2)
-    with pm.Model() as model:
-        J = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 0.5), shape=5)
-        pmrf.Ising("x", J, [0.3, 0.0, -0.2, 0.1], graph=GRAPH, observed=2 * x - 1)
-    bias = 2.0 * np.array([0.3, 0.0, -0.2, 0.1])
-    return model, grouped_posterior(x, EDGES, 1.0, bias=bias), lambda J: special.expit(2.0 * J)
-
-
-def boltzmann():
-    x = agreement_data(60, seed=2)
-    bias = np.array([0.3, 0.0, -0.2, 0.1])
-    with pm.Model() as model:
-        w = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0.0, 1.0), shape=5)
-        pmrf.BoltzmannMachine("x", w, bias, graph=GRAPH, observed=x)
-    return model, grouped_posterior(x, EDGES, 1.0, "product", bias), special.expit
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [ising, boltzmann])
 def test_other_families_and_constant_node_parameters(make):
@@ -204,22 +185,6 @@ def test_a_point_moved_from_outside_is_followed():
     scale = view(np.zeros(5)).scale
     step.step({**point, "theta": np.array([0.2, 0.2, 0.3, 0.3, 0.9])})
     np.testing.assert_allclose(special.expit(scale * seen[0]), [0.2, 0.2, 0.3, 0.3, 0.9])
-
-
-@pytest.mark.parametrize("base", [pm.Normal.dist(0, 200), pm.Cauchy.dist(0, 1)], ids=str)
-def test_separable_data_with_a_vague_base(base):
-    """All rows agree everywhere: no maximum-likelihood estimate, and nothing breaks."""
-    with pm.Model() as model:
-        theta = pmrf.DirichletProcess("theta", 1.0, base, shape=5)
-        with pytest.warns(UserWarning, match="x never changes at"):
-            pmrf.Ising("x", theta, graph=GRAPH, observed=np.ones((60, 4), dtype=int))
-        step = ParticleRatioGibbs([theta])
-    step.setup_chain(np.random.default_rng(1), 0, 200)
-    point = model.initial_point()
-    for _ in range(200):
-        point, _ = step.step(point)
-    assert np.all(np.isfinite(point["theta"]))
-    assert np.median(point["theta"]) > 0.5
 
 
 def test_refused_arguments():

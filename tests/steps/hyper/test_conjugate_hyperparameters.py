@@ -284,6 +284,7 @@ def test_vectors_are_left_to_nuts():
         assert not is_conjugate(p, model)
 
 
+@pytest.mark.warm
 def test_priors_beyond_double_precision():
     with pm.Model() as model:
         tau = pm.Gamma("tau", 1e-9, 1)

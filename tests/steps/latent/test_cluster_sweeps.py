@@ -137,6 +137,7 @@ def test_couplings_of_either_sign(family):
     assert_marginals(np.searchsorted(states, draws), *p, GRID.edges, 2)
 
 
+@pytest.mark.warm
 def test_fields_without_clusters():
     def model_of(coupling):
         with pm.Model() as model:

@@ -171,6 +171,7 @@ def uniform(y):
     return child
 
 
+@pytest.mark.warm
 def test_a_node_without_possible_state_is_named():
     with pytest.raises(
         ValueError, match=r"no state of node 'b' of x is possible: y\[1\] has probability"
@@ -184,6 +185,7 @@ def test_a_node_without_possible_state_is_named():
     make(uniform([1.0, -2.5, 2.0]), graph=PATH)
 
 
+@pytest.mark.warm
 def test_a_cell_of_no_known_node_is_named():
     message = r"y\[0\] has probability zero at every configuration of x that was tried.*initvals="
     with pytest.raises(ValueError, match=message):
@@ -199,6 +201,7 @@ def test_a_cell_of_no_known_node_is_named():
         make(child, graph=PATH)
 
 
+@pytest.mark.warm
 def test_terms_that_exclude_all_states_of_a_node_together_are_named():
     def child(x):
         is_up = pm.math.eq(x, 1)

@@ -10,6 +10,7 @@ from pymc_mrf.steps.latent.tree_gibbs import TreeGibbs
 EQUAL = np.where(np.eye(2) > 0, 0.0, -np.inf)
 
 
+@pytest.mark.warm
 @pytest.mark.filterwarnings("ignore:Data in x contains missing values")
 @pytest.mark.parametrize(
     ("observed", "where"),

@@ -329,6 +329,7 @@ def test_default_start_is_replaced_and_the_users_is_kept(monkeypatch):
     assert (point["x"] == 2).mean() > 0.95
 
 
+@pytest.mark.warm
 def test_messages():
     model = hidden_potts()
     with model:
@@ -392,6 +393,7 @@ def test_a_term_that_is_impossible_where_all_nodes_agree():
         assert abs(here.mean() - probability) < Z * error + 1e-12, row
 
 
+@pytest.mark.warm
 @pytest.mark.filterwarnings("ignore:TreeGibbs cannot draw x at once")
 def test_hard_constraints_on_several_nodes_are_kept():
     with pm.Model():
