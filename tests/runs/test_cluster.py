@@ -27,7 +27,7 @@ def cluster():
             n_workers=1,
             threads_per_worker=1,
             dashboard_address=":0",
-            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE"},
+            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE,cxx="},
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -92,7 +92,7 @@ def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected
             n_workers=n_workers,
             threads_per_worker=1,
             dashboard_address=":0",
-            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE"},
+            env={"PYTENSOR_FLAGS": "mode=FAST_COMPILE,cxx="},
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
