@@ -87,6 +87,18 @@ def sequence(value: Any, name: str, of: str) -> list:
     return list(value)
 
 
+def few(labels: Iterable, most: int | None = 5) -> str:
+    """Name labels, at most so many, and say how many more there are; "none" if there are none."""
+    texts = list(map(str, labels))
+    left = 0 if most is None else len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {left} more" if left > 0 else "") or "none"
+
+
+def quoted(labels: Iterable, most: int | None = None) -> str:
+    """Name labels as `few` does, but as Python writes them, and all by default."""
+    return few(map(repr, labels), most)
+
+
 def repeated(labels: Sequence) -> list:
     """Return the labels that occur more than once, each once."""
     return [label for label, n in Counter(labels).items() if n > 1]
@@ -130,6 +142,14 @@ def numeric_array(value: Any, name: str, kinds: str = "biuf") -> np.ndarray:
             f"{_remedy(array, cell)}"
         )
     return array
+
+
+def check_complete(is_missing: Any, name: str, remedy: str = "drop those rows") -> None:
+    """Refuse data some cells of which are missing."""
+    if n_missing := int(np.sum(is_missing)):
+        raise ValueError(
+            f"{name} has {n_missing} missing cells; complete data are needed here: {remedy}"
+        )
 
 
 def check_entries(array: np.ndarray, are_right: np.ndarray, name: str, remedy: str) -> None:

@@ -19,6 +19,7 @@ from pymc_mrf.checks import (
     check_axes,
     check_entries,
     check_labels,
+    few,
     first_cell,
     flag,
     numeric_array,
@@ -79,7 +80,7 @@ def _field_of(call: str, model: Any, var_name: str | None, node: Any) -> ScoredF
     records = records_of(model).values()
     own = [record for record in records if var_name in (None, record.weight)]
     if len(own) != 1:
-        known = ", ".join(f"{record.weight!r} of {record.name}" for record in records) or "none"
+        known = few((f"{record.weight!r} of {record.name}" for record in records), None)
         raise ValueError(
             f"{call} needs var_name=, the edges of one field of the model, which has {known}"
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pymc_mrf.checks import check_labels, sequence
+from pymc_mrf.checks import check_labels, quoted, sequence
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 
@@ -71,7 +71,7 @@ def checked_group(idata: Any, group: str) -> xr.Dataset:
     if group not in idata.children:
         raise ValueError(
             f"the DataTree has no group {group!r}; it has "
-            f"{', '.join(map(repr, idata.children)) or 'none'}{REMEDIES.get(group, '')}"
+            f"{quoted(idata.children)}{REMEDIES.get(group, '')}"
         )
     return idata[group].to_dataset()
 
@@ -101,8 +101,7 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
         )
     if var_name not in data:
         raise ValueError(
-            f"the {group} group has no variable {var_name!r}; "
-            f"it has {', '.join(map(repr, data.data_vars)) or 'none'}"
+            f"the {group} group has no variable {var_name!r}; it has {quoted(data.data_vars)}"
         )
     return data[var_name]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.analysis._posterior import values_at_draws
-from pymc_mrf.checks import first_cell
+from pymc_mrf.checks import first_cell, quoted
 
 AS_DATA = (
     "declare the covariates of the model as pm.Data, in place of arrays, and give those of the rows as "
@@ -62,7 +62,7 @@ class Covariates:
             if name not in known:
                 raise ValueError(
                     f"covariates names {name!r}, which is no pm.Data behind {' and '.join(self._behind)}; "
-                    f"there is {', '.join(map(repr, known)) or 'none'}: declare a covariate in the model as "
+                    f"there is {quoted(known)}: declare a covariate in the model as "
                     f'pm.Data("{name}", values)'
                 )
             self.givens.append((data[name], _as_held(value, data[name], name)))

@@ -279,24 +279,18 @@ def field_draws(
     from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
     from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
-    from pymc_mrf.distributions.parents import field_named, fields_of
+    from pymc_mrf.distributions.parents import named_field
 
     check_tree(idata, "idata")
     model = pm.modelcontext(model)
-    if not isinstance(var_name, str):
-        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
     served: dict[type, type[FieldDraws]] = {
         MarkovRandomFieldRV: StateDraws, GaussianFieldRV: NormalDraws, MixedFieldRV: MixedDraws,
     }  # fmt: skip
-    node = field_named(model, var_name)
-    for kind, draws in served.items():
-        if node is not None and isinstance(node.op, kind):
-            return draws(node, idata, var_name, model, max_draws, group, covariates)
-    fields = [
-        repr(str(rv.name))
-        for rv, of in fields_of(model)
-        if rv in model.observed_RVs and isinstance(of.op, tuple(served))
-    ]
-    raise ValueError(
-        f"{var_name!r} is no field of the model with weights on pairs; it has {', '.join(fields) or 'none'}"
+    node = named_field(
+        model,
+        var_name,
+        lambda op: isinstance(op, tuple(served)),
+        "field of the model with weights on pairs",
     )
+    draws = next(draws for kind, draws in served.items() if isinstance(node.op, kind))
+    return draws(node, idata, var_name, model, max_draws, group, covariates)

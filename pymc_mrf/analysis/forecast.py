@@ -119,19 +119,13 @@ def forecast(
 def field_in_time(model: Any, var_name: str | None) -> tuple[str, Any]:
     """Name and apply node of a field in time of a model."""
     from pymc_mrf.distributions.kinetic_rv import KineticRV
-    from pymc_mrf.distributions.parents import fields_of
+    from pymc_mrf.distributions.parents import fields_of, named_field
 
-    found: dict[str, Any] = {
-        rv.name: node for rv, node in fields_of(model) if isinstance(node.op, KineticRV)
-    }
-    if var_name is None and len(found) == 1:
-        return next(iter(found.items()))
-    if var_name is None or var_name not in found:
-        names = ", ".join(found) or "none"
-        raise ValueError(
-            f"var_name={var_name!r} is no KineticMRF of the model; it has {names}: name one of them"
-        )
-    return var_name, found[var_name]
+    names = [rv.name for rv, node in fields_of(model) if isinstance(node.op, KineticRV)]
+    name: Any = names[0] if var_name is None and len(names) == 1 else var_name
+    return name, named_field(
+        model, name, lambda op: isinstance(op, KineticRV), "KineticMRF of the model"
+    )
 
 
 def _last_states(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from pymc_mrf.analysis._posterior import check_model
+from pymc_mrf.checks import quoted
 
 
 def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any) -> tuple[Any, Any, Any]:
@@ -44,7 +45,7 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
         if len(names) != 1 or not isinstance(next(iter(names)), str):
             raise ValueError(
                 f"{call} needs the name of the edges' variable, as the model has the fields "
-                f"{', '.join(map(repr, records)) or 'none'} and no single vector of edges"
+                f"{quoted(records)} and no single vector of edges"
             )
         var_name = names.pop()
     wanted = {model[name] for name in ([var_name] if isinstance(var_name, str) else var_name)}
@@ -109,7 +110,6 @@ def known_field(call: str, model: Any, field: str, graph: Any, kinds: Any) -> tu
     check_model(model)
     records = records_of(model)
     if field not in records:
-        known = ", ".join(map(repr, records)) or "none"
-        raise ValueError(f"{field!r} is no field with a graph; the model has {known}")
+        raise ValueError(f"{field!r} is no field with a graph; the model has {quoted(records)}")
     record = records[field]
     return record.graph, record.columns if kinds is None and record.is_mixed else kinds

@@ -9,6 +9,7 @@ from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_model, group_variabl
 from pymc_mrf.analysis.cone_draws import cone_findings
 from pymc_mrf.analysis.cone_fields import fields_of_measurements
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
+from pymc_mrf.checks import few
 from pymc_mrf.steps.common.chain_state import COUPLING_DRAWS
 
 MOST_DRAWS = 100  # of which the mean of the parameters is taken
@@ -189,10 +190,9 @@ def _of_field(name: str, labels: list, columns: np.ndarray, residuals: np.ndarra
         text = "residuals of the measurements given all else look normal"
         return [Finding(FOR, name, 0.0, text, "")]
     told.sort(reverse=True)
-    more = f" and {len(told) - 5} more" if len(told) > 5 else ""
     text = (
         f"{len(told)} of {len(labels)} measurements are not normal given all else: "
-        f"{', '.join(text for _, text in told[:5])}{more}; edges and Bayes factors of these rest on a normal "
+        f"{few(text for _, text in told)}; edges and Bayes factors of these rest on a normal "
         "distribution that they do not have"
     )
     remedy = (

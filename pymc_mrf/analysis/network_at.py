@@ -61,17 +61,12 @@ def network_at(
     import pymc as pm
     from pytensor.tensor.shape import SpecifyShape
 
-    from pymc_mrf.distributions.factor_graph_rv import FactorGraphRV
-    from pymc_mrf.distributions.parents import field_named
+    from pymc_mrf.distributions.parents import named_field
     from pymc_mrf.steps.common.expressions import natural_parameter
 
     check_tree(idata, "idata")
     model = pm.modelcontext(model)
-    if not isinstance(var_name, str):
-        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
-    node = field_named(model, var_name)
-    if node is None or isinstance(node.op, FactorGraphRV) or node.op.family.edge_axes:
-        raise ValueError(f"{var_name!r} is no field of the model with weights on pairs")
+    node = named_field(model, var_name, _has_weights, "field of the model with weights on pairs")
     family, graph = node.op.family, node.op.graph
     given, label = node.op.dist_params(node)[0], node.op.labels[0]
     read = Covariates(covariates, [given], [label], model)
@@ -99,3 +94,7 @@ def network_at(
     return xr.DataArray(
         draws.reshape(shape), dims=(*SAMPLE_DIMS, unit), coords=coords, name=f"{var_name}_{label}"
     )
+
+
+def _has_weights(op: Any) -> bool:
+    return op.pairwise_family is not None and not op.pairwise_family.edge_axes

@@ -7,7 +7,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import are_strengths, check_model, errors_of_means
 from pymc_mrf.analysis.cone_prior import ConePrior, cone_prior, is_cut
-from pymc_mrf.checks import warn_user
+from pymc_mrf.checks import quoted, warn_user
 
 N_DRAWS = 10_000  # standard error of a probability: at most 0.005
 MAX_ERROR = 0.1  # standard error of a small probability, relative to it, beyond which a warning says so
@@ -103,7 +103,7 @@ def _why_unknown(model: Any, name: Any) -> str:
     known = [rv for rv in model.free_RVs if isinstance(rv.owner.op, SpikeAndSlabRV)]
     rv = next((rv for rv in known if rv.name == name), None)
     if rv is None:
-        names = ", ".join(repr(other.name) for other in known) or "none"
+        names = quoted(other.name for other in known)
         return f"{name} is no free SpikeAndSlab of the model, which has {names}"
     observed = [v.name for v in _reached(_probability(rv), model) if v in model.observed_RVs]
     return f"the prior of {name} depends on observed data, {', '.join(observed)}" if observed else ""

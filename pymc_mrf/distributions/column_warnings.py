@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_mrf.checks import warn_user
+from pymc_mrf.checks import few, warn_user
 from pymc_mrf.distributions.parents import values_behind
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.fields.gaussian import dependent_columns, told_of
@@ -50,7 +50,7 @@ def warn_of_edges(node, observed: Any, name: str) -> None:
         return
     if not graph.n_edges:
         warn_user(
-            f"{name}: the graph has no edges, so that nothing is learnt here of {_listed(free)}, whose "
+            f"{name}: the graph has no edges, so that nothing is learnt here of {few(free)}, whose "
             "posterior is the prior: give the neighbours of nodes, or leave these parameters out"
         )
         return
@@ -61,10 +61,10 @@ def warn_of_edges(node, observed: Any, name: str) -> None:
     is_all = len(left) == graph.n_edges
     if is_all or (len(left) and len(seen) >= FEWEST_ROWS and _has_own_parameters(node, edge)):
         labels = list(graph.edge_labels)
-        of = "any edge" if is_all else _listed([labels[e] for e in left.tolist()])
+        of = "any edge" if is_all else few([labels[e] for e in left.tolist()])
         warn_user(
             f"{name}: no row shows both nodes of {of}: little but the prior, and what other nodes tell, says "
-            f"what {_listed(free)} is there; leave nodes with hardly any data out"
+            f"what {few(free)} is there; leave nodes with hardly any data out"
         )
 
 
@@ -117,12 +117,6 @@ def has_own_entries(parameters: list, fewest: int) -> bool:
     return any(None in shape or np.prod(shape) >= fewest for shape in shapes)
 
 
-def _listed(labels: list) -> str:
-    """Name up to five of some."""
-    more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
-    return ", ".join(map(str, labels[:5])) + more
-
-
 def warn_of_constant_columns(rows: np.ma.MaskedArray, nodes: Sequence, name: str) -> None:
     """Warn of `nodes` that are in one state in all `rows` (n, d).
 
@@ -133,7 +127,7 @@ def warn_of_constant_columns(rows: np.ma.MaskedArray, nodes: Sequence, name: str
     constant = np.flatnonzero(np.ma.filled(rows.max(axis=0) == rows.min(axis=0), False))
     if len(constant):
         warn_user(
-            f"{name} never changes at {_listed([nodes[i] for i in constant.tolist()])}: only the priors keep "
+            f"{name} never changes at {few([nodes[i] for i in constant.tolist()])}: only the priors keep "
             "the parameters of such nodes and of their edges finite"
         )
 
@@ -167,7 +161,7 @@ def _warn_of_twins(node, rows: np.ma.MaskedArray, name: str) -> None:
         if kept:
             pairs = [f"{graph.nodes[i]}--{graph.nodes[j]}" for i, j in kept]
             warn_user(
-                f"{name}: the nodes of {_listed(pairs)} always {told}: only the prior keeps the "
+                f"{name}: the nodes of {few(pairs)} always {told}: only the prior keeps the "
                 f"{family.edge_parameter} of such an edge finite; leave one of the two nodes out, or give "
                 "the prior some thought"
             )

@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 from pytensor.graph.basic import Variable
 
-from pymc_mrf.checks import check_option, warn_user
+from pymc_mrf.checks import check_option, quoted, warn_user
 from pymc_mrf.distributions.edge_communities import EdgeCommunities, same_community
 from pymc_mrf.distributions.group_weights import group_names, group_weights, labels_of_groups
 from pymc_mrf.distributions.mrf import BoltzmannMachine
@@ -302,7 +302,7 @@ def _members(labels: list, n_rows: int) -> dict[Any, np.ndarray]:
         rows.setdefault(label, []).append(row)
     if not 2 <= len(rows) <= MAX_GROUPS:
         raise ValueError(
-            f"groups has {len(rows)} different values ({', '.join(map(repr, list(rows)[:5]))}), but groups "
+            f"groups has {len(rows)} different values ({quoted(rows, 5)}), but groups "
             f"to compare are 2 to {MAX_GROUPS}: is it the right column?"
         )
     is_of_one_kind = len({type(label) for label in rows}) == 1

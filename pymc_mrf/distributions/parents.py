@@ -1,5 +1,6 @@
 """Fields in a model: which variable is one, and the free variables from which its parameters are computed."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import pymc as pm
 from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 
+from pymc_mrf.checks import quoted
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.field_rv import FieldRV, PartlyObservedFieldRV
 from pymc_mrf.distributions.likelihood import Likelihood
@@ -144,6 +146,21 @@ def field_node(rv):
 def field_named(model: pm.Model, name: Any):
     """Find the apply node of the field with a name; None if there is none."""
     return field_node(model[name]) if name in model.named_vars else None
+
+
+def named_field(model: pm.Model, var_name: Any, serves: Callable[[Any], bool], what: str):
+    """Find the apply node of the field with a name, or say which fields there are whose Op `serves`.
+
+    `what` such fields are, for the message, such as "KineticMRF of the model".
+    """
+    fields = {str(rv.name): node for rv, node in fields_of(model) if serves(node.op)}
+    if not isinstance(var_name, str | None):
+        raise TypeError(f"var_name must be one name, a string, not {var_name!r}")
+    if var_name not in fields:
+        raise ValueError(
+            f"var_name={var_name!r} is no {what}; it has {quoted(fields)}: name one of them"
+        )
+    return fields[var_name]
 
 
 def variables_of(node, model: pm.Model) -> tuple[Any, Any]:

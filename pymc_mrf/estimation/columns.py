@@ -1,11 +1,11 @@
 """Structure from columns of data: complete matrices, labels of their columns, graphs of these."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
+from pymc_mrf.checks import check_complete, check_labels, numeric_array, repeated, sequence, warn_user
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Table, as_table, missing_code, number_of
 from pymc_mrf.fields.tables import positions, read_answers
@@ -26,16 +26,13 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
         If cells are masked or have no value, there are fewer than `fewest` columns or two rows, labels do
         not fit, or a column of a table has a number that stands for missing values by all appearances.
     """
-    if np.ma.is_masked(x):
-        raise ValueError("x has masked cells; complete data are needed here: drop those rows")
+    check_complete(np.ma.getmask(x), "x")
     table, otherwise = as_table(x), "if it does not, recode it, as with pymc_mrf.recode_states"
     if table is not None:
         for k, name in enumerate(table.names):
-            if table.column(k).is_missing.any():
-                raise ValueError(
-                    f"x: column {name!r} has no value in {int(table.column(k).is_missing.sum())} rows, but "
-                    "complete data are needed here: drop those rows, or the column"
-                )
+            check_complete(
+                table.column(k).is_missing, f"x: column {name!r}", "drop those rows, or the column"
+            )
             if reason := missing_code(table.column(k), otherwise):
                 raise ValueError(f"x: column {name!r} {reason}")
     if nodes is not None:
@@ -48,6 +45,16 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
             f"not an array of shape {x.shape}: give more, as these say nothing of how columns go together"
         )
     return x, column_labels(nodes, x.shape[1])
+
+
+def check_varies(x: np.ndarray, nodes: Sequence, so: str, remedy: str) -> None:
+    """Refuse columns of x (n, d) that are constant; `so` says what cannot be had of them."""
+    constant = np.flatnonzero((x == x[0]).all(axis=0))
+    if len(constant):
+        raise ValueError(
+            f"x: the column of node {nodes[constant[0]]!r} is constant, so {so} ({len(constant)} such "
+            f"columns); {remedy}"
+        )
 
 
 def _numbers_of_texts(table: Table) -> np.ndarray | None:

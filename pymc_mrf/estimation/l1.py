@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import check_option, is_number, number, warn_user, whole_number
-from pymc_mrf.estimation.columns import read_states
+from pymc_mrf.estimation.columns import check_varies, read_states
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.tables import distinct_rows
@@ -152,12 +152,9 @@ def l1_pseudo_likelihood(
     tolerance = number(tolerance, "tolerance", 0.0)
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
     indices, graph, kind = read_binary(x, graph, family)
-    constant = np.flatnonzero((indices == indices[0]).all(axis=0))
-    if len(constant) and np.isinf(bias_sd):
-        raise ValueError(
-            f"x: the column of node {graph.nodes[constant[0]]!r} is constant, so its {kind.node_parameter} "
-            f"has no finite estimate ({len(constant)} such columns); drop these columns or give bias_sd"
-        )
+    if np.isinf(bias_sd):
+        so = f"its {kind.node_parameter} has no finite estimate"
+        check_varies(indices, graph.nodes, so, "drop these columns or give bias_sd")
     problem = L1Problem(indices, graph, kind, combine == "joint", 1.0 / (len(indices) * bias_sd**2))
     chosen = _checked(penalties, problem, tolerance, max_iterations)
     w, beta = np.zeros(len(problem.ends)), np.zeros(graph.n_nodes)

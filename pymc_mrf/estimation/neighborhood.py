@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_mrf.checks import MEASUREMENTS, is_integer
-from pymc_mrf.estimation.columns import graph_of_columns, read_columns
+from pymc_mrf.estimation.columns import check_varies, graph_of_columns, read_columns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -66,12 +66,7 @@ def _spins(x: Any, nodes: Sequence[Hashable] | None) -> tuple[np.ndarray, list[H
             "node-wise logistic regression needs two states, such as 0 and 1, and no missing cell; "
             f"{MEASUREMENTS}"
         )
-    constant = np.flatnonzero(np.all(x == x[0], axis=0))
-    if len(constant):
-        raise ValueError(
-            f"x: the column of node {labels[constant[0]]!r} is constant, so its neighbourhood cannot "
-            f"be estimated ({len(constant)} such columns); drop these columns"
-        )
+    check_varies(x, labels, "its neighbourhood cannot be estimated", "drop these columns")
     return np.where(x == states[1], 1.0, -1.0), labels
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import check_option, random_generator, warn_user
+from pymc_mrf.checks import check_option, few, random_generator, warn_user
 from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
@@ -121,8 +121,7 @@ def fit(
     allowed = list(inspect.signature(METHODS[method]).parameters)[2:]
     for name in options:
         if name not in allowed:
-            has = ", ".join(allowed) or "none"
-            raise TypeError(f'{name} is no option of method="{method}"; it has {has}')
+            raise TypeError(f'{name} is no option of method="{method}"; it has {few(allowed, None)}')
     problem = FitProblem.create(x, graph, family, groups, n_states)
     return METHODS[method](problem, rng, **options)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_mrf.checks import check_option, repeated, warn_user
+from pymc_mrf.checks import check_option, quoted, repeated, warn_user
 from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.family import Family, contrasts
 from pymc_mrf.fields.gaussian import check_measurements, dependent_columns, measurements
@@ -169,8 +169,9 @@ class ColumnKinds:
         graph = as_graph(graph)
         if list(graph.nodes) != list(self.names):
             raise ValueError(
-                f"the columns are {_few(self.names)}, but the graph has the nodes {_few(graph.nodes)}: make "
-                "it with the names of the columns in their order, as pymc_mrf.graphs.complete(kinds.names)"
+                f"the columns are {quoted(self.names, 5)}, but the graph has the nodes "
+                f"{quoted(graph.nodes, 5)}: make it with the names of the columns in their order, as "
+                "pymc_mrf.graphs.complete(kinds.names)"
             )
         return graph
 
@@ -344,12 +345,13 @@ class ColumnKinds:
             is_mixed = 0 < self.kinds.count("continuous") < len(self.names)  # rows must be complete
             unknown = "" if is_mixed else ", with missing values where they are not known"
             raise ValueError(
-                f"{name} lacks {_few(absent)}, columns of the table that the field was made of: add "
+                f"{name} lacks {quoted(absent, 5)}, columns of the table that the field was made of: add "
                 f"them{unknown}"
             )
         if other and not absent:
             raise ValueError(
-                f"{name} has {_few(other)}, no columns of the table that the field was made of: drop them"
+                f"{name} has {quoted(other, 5)}, no columns of the table that the field was made of: drop "
+                "them"
             )
 
     def _numbers(self, column: Column, i: int, what: str, is_first: bool) -> np.ndarray:
@@ -373,7 +375,7 @@ class ColumnKinds:
         if strange:
             raise ValueError(
                 f"{what} has the answer {_plain(strange[0])!r}, which is none of those of the table that it "
-                f"was read from ({', '.join(map(repr, labels))}); {len(strange)} such cells: recode them, "
+                f"was read from ({quoted(labels)}); {len(strange)} such cells: recode them, "
                 "or make them missing values"
             )
         out[~column.is_missing] = [of_label[key] for key in keys]
@@ -422,11 +424,6 @@ def _plain(value: Any) -> Any:
 
 def _is_of_numbers(column: Column) -> bool:
     return isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf"
-
-
-def _few(labels: Sequence) -> str:
-    more = f", ... ({len(labels)})" if len(labels) > 4 else ""
-    return ", ".join(map(repr, list(labels)[:4])) + more
 
 
 def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, repeated, warn_user
+from pymc_mrf.checks import MEASUREMENTS, check_option, is_integer, quoted, repeated, warn_user
 from pymc_mrf.fields.column_kinds import TRUTH, ColumnKinds
 from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.gaussian import why_no_measurement
@@ -287,7 +287,7 @@ def _clear_kinds(told: Sequence[str | None], columns: Sequence[Column], names: S
 def _called(names: Sequence) -> str:
     if len(names) == 1:
         return f"column {names[0]!r} holds"
-    return f"columns {', '.join(map(repr, names))} hold"
+    return f"columns {quoted(names)} hold"
 
 
 def _kinds_in_order(kinds: Any, names: Sequence) -> list:
@@ -428,7 +428,7 @@ def _first_code(codes: Mapping[Any, np.ndarray]) -> int:
     late = [name for name, low in lowest.items() if low > first]
     if first == 0 and late:
         raise ValueError(
-            f"table: the codes of {', '.join(map(repr, late))} start at {lowest[late[0]]}, those of other "
+            f"table: the codes of {quoted(late)} start at {lowest[late[0]]}, those of other "
             f"items at 0: count the answers of all items from 0, {RECODE}; or, where nobody chose the first "
             "answer of an item, name its answers by an ordered categorical"
         )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import is_integer, sequence
+from pymc_mrf.checks import few, is_integer, quoted, sequence
 from pymc_mrf.fields.exact import ImpossibleFieldError
 from pymc_mrf.graph.factor_graph import FactorGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -35,10 +35,10 @@ def impossible_given(evidence: Mapping[Any, int] | None) -> Iterator[None]:
     except ImpossibleFieldError:
         if not evidence:
             raise
-        first = ", ".join(f"{label!r}: {state}" for label, state in list(evidence.items())[:6])
+        given = few(f"{label!r}: {state}" for label, state in evidence.items())
         raise ValueError(
-            "evidence has probability zero: no possible configuration agrees with "
-            f"{{{first}{', ...' if len(evidence) > 6 else ''}}}; drop or change one of its entries"
+            f"evidence has probability zero: no possible configuration agrees with {{{given}}}; drop or "
+            "change one of its entries"
         ) from None
 
 
@@ -62,7 +62,7 @@ def evidence_states(
         if label not in index:
             raise ValueError(
                 f"evidence names {label!r}, which is not a node of the field; its nodes are "
-                f"{', '.join(repr(v) for v in labels[:4])}{', ...' if len(labels) > 4 else ''}"
+                f"{quoted(labels, 5)}"
             )
         if not is_integer(state):
             raise TypeError(f"evidence[{label!r}] must be an integer state index, not {state!r}")

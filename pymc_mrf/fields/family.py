@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array
+from pymc_mrf.checks import MEASUREMENTS, check_complete, first_cell, numeric_array
 from pymc_mrf.fields.tables import read_answers
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
+
+OR_OBSERVED = "drop those rows, or declare the data as `observed` of a PyMC field"
 
 
 @dataclass(frozen=True)
@@ -288,11 +290,8 @@ class Family:
     def encode_table(self, x: Any, nodes: Sequence, name: str = "x") -> np.ndarray:
         """`encode` for tables as well, whose columns are found by the names of the nodes (`read_answers`)."""
         answers = read_answers(x, nodes, self.node_states(len(nodes)), name)
-        if answers is not None and answers.is_missing.any():
-            raise ValueError(
-                f"{name} has {int(answers.is_missing.sum())} missing cells; complete data are needed here: "
-                "drop those rows, or declare the data as `observed` of a PyMC field"
-            )
+        if answers is not None:
+            check_complete(answers.is_missing, name, OR_OBSERVED)
         return self.encode(x if answers is None else answers.values, n_nodes=len(nodes), name=name)
 
     def encode(self, x: Any, *, n_nodes: int, name: str = "x") -> np.ndarray:
@@ -302,11 +301,7 @@ class Family:
         Raises a ValueError if `x` is not numeric or not two-dimensional, is empty, has another number of
         columns, has missing or non-finite cells or a value that is not a state.
         """
-        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-            raise ValueError(
-                f"{name} has {int(np.ma.getmaskarray(x).sum())} masked cells; complete data are "
-                "needed here: drop those rows, or declare the data as `observed` of a PyMC field"
-            )
+        check_complete(np.ma.getmask(x), name, OR_OBSERVED)
         x = numeric_array(x, name)
         if x.ndim != 2:
             remedy = f"for one observation use {name}[None, :]"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import first_cell
+from pymc_mrf.checks import few, first_cell
 from pymc_mrf.fields.family import Family
 from pymc_mrf.fields.table_columns import Column, column_numbers
 
@@ -153,14 +153,12 @@ def told_of(dependent: list[list[Any]]) -> str:
     sets = [
         f"{c[-1]} is a multiple of {c[0]}, up to a constant"
         if len(c) == 2
-        else f"{c[-1]} is a sum of multiples of {_listed(c[:-1])}, up to a constant"
+        else f"{c[-1]} is a sum of multiples of {_sum_of(c[:-1])}, up to a constant"
         for c in dependent[:3]
     ]
     more = f"; {len(dependent) - 3} more are such sums" if len(dependent) > 3 else ""
     return "; ".join(sets) + more
 
 
-def _listed(names: list) -> str:
-    if len(names) > 8:
-        return f"{', '.join(map(str, names[:8]))} and {len(names) - 8} more"
-    return f"{', '.join(map(str, names[:-1]))} and {names[-1]}"
+def _sum_of(names: list) -> str:
+    return few(names, 8) if len(names) > 8 else f"{few(names[:-1], 8)} and {names[-1]}"

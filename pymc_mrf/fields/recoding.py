@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.checks import first_cell, is_integer, numeric_array, sequence
+from pymc_mrf.checks import few, first_cell, is_integer, numeric_array, sequence
 from pymc_mrf.fields.table_columns import Table, as_table, column_numbers
 
 
@@ -89,8 +89,8 @@ def _recoded(
         cell = first_cell(~known)
         where = f"x{list(cell)}" if column is None else f"x: row {cell[0]} of {column!r}"
         raise ValueError(
-            f"{where} is {values[cell]:g}, of which new_states says nothing (it names "
-            f"{', '.join(map(str, codes))}); {int((~known).sum())} such cells"
+            f"{where} is {values[cell]:g}, of which new_states says nothing (it names {few(codes, None)}); "
+            f"{int((~known).sum())} such cells"
         )
     return new
 

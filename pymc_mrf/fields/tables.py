@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, repeated, sequence
+from pymc_mrf.checks import MEASUREMENTS, first_cell, numeric_array, quoted, repeated, sequence
 from pymc_mrf.fields.table_columns import (
     NO_ANSWER,
     Answers,
@@ -233,7 +233,7 @@ def positions(table: Table, nodes: list, columns: Sequence | None, name: str) ->
         extra = [label for k, label in enumerate(names) if k not in place.values()]
         if extra:
             raise ValueError(
-                f"{name} has columns that are no nodes of the graph ({', '.join(map(repr, extra[:5]))}): "
+                f"{name} has columns that are no nodes of the graph ({quoted(extra, 5)}): "
                 "drop them, or name those of the nodes in `columns`"
             )
         return [place[node] for node in nodes]

@@ -17,7 +17,7 @@ from pymc_mrf.analysis.prior_inclusion import (
     log_prior_equal,
     model_inclusion,
 )
-from pymc_mrf.checks import warn_user
+from pymc_mrf.checks import quoted, warn_user
 from pymc_mrf.distributions.field_record import (
     GROUPED,
     IN_TIME,
@@ -85,7 +85,7 @@ class FoundNetwork:
         """Return the name of the field that is asked for, None for what all groups have in common."""
         if not self._records:
             raise ValueError("the model has no field with a graph, and so no network")
-        names = ", ".join(map(repr, self._records))
+        names = quoted(self._records)
         if field is not None and field not in self._records:
             raise ValueError(f"field={field!r} is no field with a graph; the model has {names}")
         if field is None and common is not None and len(self._of_group) == len(self._records):
@@ -234,7 +234,7 @@ class FoundNetwork:
         if self.field is None:
             raise ValueError(
                 f"{call} is of the rows of one group: take it of network.group({self.groups[0]!r}), of "
-                f"{', '.join(map(repr, self.groups))}"
+                f"{quoted(self.groups)}"
             )
         return self.field
 

@@ -29,7 +29,7 @@ from pymc_mrf.analysis.partial_correlations import partial_correlations
 from pymc_mrf.analysis.prediction import SHARES, predict_nodes
 from pymc_mrf.analysis.predictive_checks import predictive_check
 from pymc_mrf.analysis.prior_sensitivity import prior_sensitivity
-from pymc_mrf.checks import whole_number
+from pymc_mrf.checks import quoted, whole_number
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.network import html, pictures, words
 from pymc_mrf.network.found import FoundNetwork
@@ -117,9 +117,7 @@ class Network(FoundNetwork):
             If there is none of this label.
         """
         if label not in self._of_group:
-            raise ValueError(
-                f"there is no group {label!r}; there are {', '.join(map(repr, self.groups)) or 'none'}"
-            )
+            raise ValueError(f"there is no group {label!r}; there are {quoted(self.groups)}")
         return Network(self.idata, self.model, field=self._of_group[label].name)
 
     @cached_property

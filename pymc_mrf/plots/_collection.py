@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_mrf.checks import check_option, quoted
+
 # Okabe & Ito (2008), told apart with every colour vision
 CATEGORICAL = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 POINTS = {"color": CATEGORICAL[0], "marker": "o", "markersize": 4, "linestyle": ""}
@@ -89,7 +91,7 @@ class Plot:
         unknown = [name for name in options if name not in {*OF_COLLECTION, *options.get("aes", {})}]
         if unknown:
             raise TypeError(
-                f"{self._function} has no argument {', '.join(map(repr, unknown))}: its documentation lists "
+                f"{self._function} has no argument {quoted(unknown)}: its documentation lists "
                 "them; a property, such as color, needs aes to map it"
             )
         self.pc = PlotCollection.wrap(data, backend=self.backend, **options)
@@ -142,9 +144,7 @@ def _checked_visuals(visuals: Any, names: Sequence[str]) -> Mapping[str, Any]:
         )
     for name, value in visuals.items():
         if name not in names:
-            raise ValueError(
-                f"visuals has the key {name!r}; valid keys are {', '.join(map(repr, names))}"
-            )
+            raise ValueError(f"visuals has the key {name!r}; valid keys are {quoted(names)}")
         if value is not False and not isinstance(value, Mapping):
             raise TypeError(
                 f"visuals[{name!r}] must be a dictionary of keyword arguments, or False to leave it out, not "
@@ -169,8 +169,7 @@ def _any_backend(backend: Any) -> str:
     from arviz_base import rcParams
 
     backend = rcParams["plot.backend"] if backend is None else backend
-    if not isinstance(backend, str) or backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, not {backend!r}")
+    check_option(backend, "backend", BACKENDS)
     if backend != "none":
         try:
             import_module(backend)

@@ -17,7 +17,7 @@ from matplotlib.path import Path
 from matplotlib.transforms import IdentityTransform
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, of_nodes
-from pymc_mrf.checks import check_labels, sequence
+from pymc_mrf.checks import check_labels, quoted, sequence
 from pymc_mrf.plots._collection import literal
 
 LINE = 20  # characters
@@ -99,9 +99,7 @@ def node_kinds(nodes: Sequence[Hashable], node_kind: Any) -> list[str] | None:
         raise ValueError(f"node_kind has {len(kinds)} entries, but the graph has {len(nodes)} nodes")
     for node, kind in zip(nodes, kinds, strict=True):
         if kind not in SHAPES:
-            raise ValueError(
-                f"node_kind of {node!r} is {kind!r}, but must be one of {', '.join(map(repr, SHAPES))}"
-            )
+            raise ValueError(f"node_kind of {node!r} is {kind!r}, but must be one of {quoted(SHAPES)}")
     return kinds
 
 

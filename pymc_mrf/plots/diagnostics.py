@@ -8,6 +8,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree, names_of
 from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
+from pymc_mrf.checks import quoted
 from pymc_mrf.plots._collection import Plot
 
 COLUMNS = 3
@@ -62,7 +63,7 @@ def plot_diagnostics(
         chosen = names_of(var_names, "var_names")
         missing = [name for name in chosen if name not in data]
         if missing:
-            have = ", ".join(map(str, data.data_vars)) or "none"
+            have = quoted(data.data_vars)
             raise ValueError(f"var_names has {missing[0]!r}; the {group} group has {have}")
         data = data[chosen]
     else:

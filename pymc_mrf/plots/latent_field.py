@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_mrf.analysis._posterior import check_tree, names_of, sampled_variable
 from pymc_mrf.analysis.latent_marginals import counted_marginals
-from pymc_mrf.checks import check_labels
+from pymc_mrf.checks import check_labels, quoted
 from pymc_mrf.graph.coordinates import coords as node_coords
 from pymc_mrf.graph.structure import as_graph
 from pymc_mrf.plots._collection import CATEGORICAL, Plot
@@ -233,9 +233,7 @@ def _chosen_panels(panels: Sequence[str] | None, n_states: int) -> tuple[str, ..
     panels = tuple(names_of(panels, "panels", "names of panels"))
     unknown = [panel for panel in panels if panel not in PANELS]
     if unknown or not panels or len(set(panels)) < len(panels):
-        raise ValueError(
-            f"panels must be different ones of {', '.join(map(repr, PANELS))}, not {panels!r}"
-        )
+        raise ValueError(f"panels must be different ones of {quoted(PANELS)}, not {panels!r}")
     return panels
 
 

@@ -172,7 +172,7 @@ def test_bad_arguments():
     model, idata = model_of(), posterior(3)
     with pytest.raises(ValueError, match="n_rows must be a positive integer"):
         pmrf.forecast(idata, model, 0)
-    with pytest.raises(ValueError, match="is no KineticMRF of the model; it has x"):
+    with pytest.raises(ValueError, match="is no KineticMRF of the model; it has 'x'"):
         pmrf.forecast(idata, model, 1, var_name="w")
     with pytest.raises(TypeError, match="idata must be"):
         pmrf.forecast({}, model, 1)

@@ -101,7 +101,7 @@ BAD_PARAMETERS = {
     "rows": ({"mean": np.zeros((7, 2))}, "x: mean has 7 rows, but `observed` has 30"),
     "scale": ({"scale": [1.0, -1.0]}, "scale must be positive numbers, but that of 'income' is -1"),
     "scales": ({"scale": np.ones(3)}, "scale has shape (3,), but there are 2 measurements: give one number"),
-    "graph": ({"graph": pmrf.graphs.complete(5)}, "but the graph has the nodes 0, 1, 2, 3, ... (5): make it"),
+    "graph": ({"graph": pmrf.graphs.complete(5)}, "but the graph has the nodes 0, 1, 2, 3, 4: make it"),
     "likelihood": ({"likelihood": "path"}, "likelihood must be one of \"auto\", \"exact\""),
     "particles": ({"likelihood": "particles"}, "\"pseudo\", not 'particles'"),
     "sweeps": ({"n_sweeps": 0}, "n_sweeps must be a positive integer, not 0"),

@@ -18,8 +18,8 @@ def test_columns_and_their_labels():
         ([0, 1], "at least 2 nodes"),
         ([[0, 1]], "at least two observations"),
         (np.zeros((0, 3)), "at least two observations"),
-        (pd.DataFrame({"a": [0, 1], "b": [np.nan, 1]}), "column 'b' has no value in 1 rows"),
-        (np.ma.masked_equal([[0, 1]], 1), "masked cells"),
+        (pd.DataFrame({"a": [0, 1], "b": [np.nan, 1]}), "column 'b' has 1 missing cells"),
+        (np.ma.masked_equal([[0, 1]], 1), "x has 1 missing cells"),
     ]:
         with pytest.raises(ValueError, match=message):
             read_columns(bad, None, 2)

@@ -111,7 +111,10 @@ def test_candidates_are_all_that_may_be_edges(x):
         ({"family": "ordinal"}, "two states"),
         ({"graph": nx.empty_graph(5)}, "no edges"),
         ({"x": np.eye(5, dtype=int)}, "all but one"),
-        ({"x": np.ma.masked_equal(np.eye(5, dtype=int), 1)}, "masked cells"),
+        (
+            {"x": np.ma.masked_equal(np.eye(5, dtype=int), 1)},
+            "x has 5 missing cells; complete data are needed",
+        ),
     ],
 )
 def test_refused(x, arguments, message):

@@ -74,7 +74,7 @@ def test_equal_strengths_are_broken_by_column_order():
         ({"x": np.arange(9).reshape(3, 3)}, ValueError, "two states"),
         ({"x": np.array([[0.0, np.nan], [1.0, 0.0]])}, ValueError, "two states"),
         ({"x": np.array([["a", "b"]])}, ValueError, "numeric"),
-        ({"x": np.ma.masked_equal([[0, 1], [1, 0]], 1)}, ValueError, "masked"),
+        ({"x": np.ma.masked_equal([[0, 1], [1, 0]], 1)}, ValueError, "missing cells"),
     ],
 )
 def test_refused(x, arguments, error, message):

@@ -79,7 +79,7 @@ def test_contradictory_evidence_next_to_each_other():
     with pytest.raises(ValueError, match="evidence names 9"):
         CHAIN.log_partition(evidence={9: 0})
     many = FactorGraphField([(i, i + 1) for i in range(8)], [2] * 9, [EQUAL] * 8)
-    with pytest.raises(ValueError, match=r"with \{0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, \.\.\.\}; drop"):
+    with pytest.raises(ValueError, match=r"with \{0: 0, 1: 0, 2: 0, 3: 0, 4: 0 and 2 more\}; drop"):
         many.marginals(evidence={**dict.fromkeys(range(6), 0), 8: 1})
 
 

@@ -12,7 +12,7 @@ from pymc_mrf.fields.family import Family, contrasts
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.ma.masked_equal([[0, 1]], 1), "x has 1 masked cells; complete data are needed here: drop"),
+        (np.ma.masked_equal([[0, 1]], 1), "x has 1 missing cells; complete data are needed here: drop"),
         ([0, 1], r"x must be a matrix .* shape \(2,\); for one observation use x\[None, :\]"),
         (np.zeros((0, 2)), "x has no rows"),
         ([[0, 1, 1]], "x has 3 columns"),

@@ -210,7 +210,7 @@ def test_latent_fields(tree, options, error, message):
 
 
 def test_backends(tree):
-    with pytest.raises(ValueError, match=r"backend must be one of 'matplotlib', .* not 'foo'"):
+    with pytest.raises(ValueError, match=r"backend must be one of \"matplotlib\", .* not 'foo'"):
         pmrf.plot_n_groups(tree, backend="foo")
 
 
