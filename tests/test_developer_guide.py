@@ -1,10 +1,13 @@
-"""The examples of the developer guide: a step and its statistics as they stand there, and an engine."""
+"""The examples of the developer guide: what stands there as it stands there, and an engine."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_mrf as pmrf
 from examples import pages
@@ -17,8 +20,12 @@ from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.steps import assign
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.couple_edges import CoupleEngine
+from tests.posteriors import Question, assert_right
 from tests.reference.priors import normal
+from tests.small_fields import pairwise
+from tests.statistics import assert_frequencies
 
+TRIANGLE = PairwiseGraph(range(3), [(0, 1), (1, 2), (0, 2)])
 PAGE = Path(__file__).parent.parent / "docs" / "developer.md"
 
 
@@ -124,6 +131,55 @@ def test_the_likelihood_is_declared(steps, monkeypatch):
         pytest.raises(ValueError, match='x: likelihood="enumerated" lists up to 1,024 states'),
     ):
         declared("enumerated", PairwiseGraph(range(11), [(0, 1)]))
+
+
+COUPLING, FIELD = np.array([1.1, 0.0, -0.8]), np.array([0.4, -0.2, 0.3])
+
+
+@pytest.fixture
+def opinions(steps):
+    """Three items of the kind of column of the page, with known fields; observed rows are states."""
+    field = pairwise(steps["OPINION"], TRIANGLE, COUPLING, 60, 1, FIELD)
+
+    def declare(name, weight, nodes, likelihood, x=field.x - 1):
+        options = {"graph": TRIANGLE, "observed": x, "likelihood": likelihood}
+        return steps["OpinionMRF"](name, weight, *nodes, **options)
+
+    return field._replace(declare=declare)
+
+
+def test_the_kind_of_column_has_its_probabilities(steps):
+    states = np.array(list(np.ndindex(3, 3, 3))) - 1
+    edges = np.array(TRIANGLE.edges)
+    p = np.exp((states[:, edges[:, 0]] * states[:, edges[:, 1]]) @ COUPLING + states @ FIELD)
+    p /= p.sum()
+    x = steps["OpinionMRF"].dist(COUPLING, FIELD, graph=TRIANGLE, likelihood="exact", shape=3)
+    np.testing.assert_allclose(pm.logp(x, states).eval(), np.log(p))
+    drawn = pm.draw(x, 4000, random_seed=1)
+    assert_frequencies(np.bincount((drawn + 1) @ [9, 3, 1], minlength=27), p)
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_edges_of_the_kind_of_column_are_sampled(opinions, likelihood):
+    other = "pseudo" if likelihood == "exact" else "exact"
+    question = Question((opinions,), likelihood, sd=1.0)
+    assert_right(question, dataclasses.replace(question, likelihood=other), n_draws=2000)
+
+
+def test_results_of_the_kind_of_column_are_read(opinions):
+    """With the model, and with what results keep of it."""
+    model = Question((opinions,)).model()
+    with model:
+        idata = pm.sample(
+            20, tune=20, chains=2, cores=1, random_seed=1, progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    rows = pd.DataFrame([[-1, 0, np.nan], [1, 1, np.nan]])
+    net = pmrf.Network(idata, model)
+    assert len(net.edges) == TRIANGLE.n_edges
+    found = net.predict(rows)
+    assert found["probability"].sizes["state"] == 3
+    xr.testing.assert_identical(found, pmrf.Network(idata).predict(rows))
 
 
 @pytest.mark.slow

@@ -5,14 +5,12 @@ from typing import Any
 
 def fields_of_measurements(model: Any) -> dict[Any, str]:
     """Apply nodes of the Gaussian and mixed fields of a model that are observed, and their names."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.parents import fields_of
 
     return {
         node: str(rv.name).removesuffix("_observed")
         for rv, node in fields_of(model)
-        if rv in model.observed_RVs and isinstance(node.op, GaussianFieldRV | MixedFieldRV)
+        if rv in model.observed_RVs and node.op.kind in ("gaussian", "mixed")
     }
 
 
@@ -24,30 +22,14 @@ def of_cone(node: Any) -> list:
 
 def precision_of(node: Any) -> Any:
     """Precision (..., c, c) of the measurements of a field, symbolic."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.symbolic_tables import core
-
-    weight, diagonal = of_cone(node)
-    if isinstance(node.op, GaussianFieldRV):
-        return node.op.precision(weight, diagonal)
-    first = len(node.op.layout.owner)
-    return -node.op.form(core(weight, 1), core(diagonal, 1))[first:, first:]
+    return node.op.precision(*of_cone(node))
 
 
 def cone_nodes(rv: Any, model: Any) -> list:
     """Apply nodes of the fields that `rv` feeds and whose precision is that of two or more measurements."""
-    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.steps.common.expressions import fields_fed
 
-    nodes: list = []
-    for node in fields_fed(rv, model):
-        is_cut = isinstance(node.op, GaussianFieldRV) or (
-            isinstance(node.op, MixedFieldRV) and (node.op.layout.kind == 2).any()
-        )
-        if is_cut and node not in nodes:
-            nodes.append(node)
-    return nodes
+    return list(dict.fromkeys(n for n in fields_fed(rv, model) if len(n.op.between_measurements)))
 
 
 def sparse_weights(model: Any) -> list:

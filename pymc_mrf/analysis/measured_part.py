@@ -42,15 +42,14 @@ class MeasuredPart(NamedTuple):
         from pytensor.graph.traversal import ancestors
 
         from pymc_mrf.distributions.gaussian import GaussianMRF
-        from pymc_mrf.distributions.mixed_rv import MixedFieldRV
         from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
         from pymc_mrf.graph.structure import PairwiseGraph
 
         nodes = cone_nodes(rv, model)
-        if not any(isinstance(node.op, MixedFieldRV) for node in nodes):
+        if not any(node.op.kind == "mixed" for node in nodes):
             return None
         vectors = [one for one in sparse_weights(model) if set(cone_nodes(one, model)) & set(nodes)]
-        layouts = [node.op.layout for node in nodes if isinstance(node.op, MixedFieldRV)]
+        layouts = [node.op.layout for node in nodes if node.op.kind == "mixed"]
         is_common = len(layouts) == len(nodes) and all(
             np.array_equal(one.pairs, layouts[0].pairs) and np.array_equal(one.kind, layouts[0].kind)
             for one in layouts
@@ -70,7 +69,7 @@ class MeasuredPart(NamedTuple):
             ancestors([*(of_cone(n)[1] for n in nodes), *(v for o in vectors for v in o.owner.inputs)])
         )
         layout = layouts[0]
-        entries = np.flatnonzero(layout.kind == 2)
+        entries = nodes[0].op.between_measurements
         ends = layout.ends[entries] - len(layout.cards)
         graph = PairwiseGraph(range(layout.n_measured), ends.tolist())
         copies: dict = {}

@@ -29,15 +29,7 @@ SKEWED = 0.5
 
 
 def model_findings(idata: xr.DataTree, model: Any, group: str) -> list[Finding]:
-    """Compare a posterior with what its model says.
-
-    Raises
-    ------
-    TypeError
-        If `model` is not a PyMC model.
-    ValueError
-        If the posterior lacks a variable of the model.
-    """
+    """Compare a posterior with what its model says."""
     check_model(model)
     checks = (
         cone_findings,
@@ -150,13 +142,12 @@ def standardised_residuals(
     None with fewer than `LEAST_ROWS` complete rows, without measurements, or if rows differ in parameters
     other than means.
     """
-    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
     from pymc_mrf.fields.mixed import features_of_rows
     from pymc_mrf.steps.common.model_field import field_of
 
     op, parameters = node.op, node.op.dist_params(node)
-    is_mixed = isinstance(op, MixedFieldRV)
+    is_mixed = op.kind == "mixed"
     weight, diagonal, mean = parameters[0], parameters[-2], parameters[-1]
     cells = field_of(node, model)
     complete, c = ~cells.free.any(axis=1), len(cells.measured)

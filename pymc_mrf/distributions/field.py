@@ -218,6 +218,10 @@ def registered_node(rv):
     return field_node(pm.modelcontext(None)[rv.name])
 
 
+FIELDS: dict[str, Any] = {}
+"""All classes of fields that have been defined, by their names, which their Ops have as well."""
+
+
 class RegisteredField:
     """How fields of all kinds are registered: beside PyMC's class of their kind of values."""
 
@@ -228,6 +232,7 @@ class RegisteredField:
         """Make variables by their Op; PyMC takes no `rv_op` that a class inherits."""
         super().__init_subclass__(**kwargs)
         cls.rv_op = staticmethod(variable_of)
+        FIELDS[cls.__name__] = cls
 
     def __new__(cls, name, *args, total_size=None, record=None, **kwargs):
         """Register the field with the model on the context stack, and tag its parents and its data.

@@ -8,6 +8,7 @@ keep.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
+from pymc_mrf.distributions.field import FIELDS
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+from pymc_mrf.distributions.kinetic import KineticMRF
 from pymc_mrf.distributions.mixed import MixedMRF
-from pymc_mrf.distributions.mrf import AgreementMRF, BoltzmannMachine, Ising
-from pymc_mrf.distributions.multistate import NominalMRF, OrdinalMRF, Potts
+from pymc_mrf.distributions.mrf import AgreementMRF
+from pymc_mrf.distributions.multistate import NominalMRF
 from pymc_mrf.distributions.parents import field_node, fields_of, is_same
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.distributions.symbolic_tables import strip_views
@@ -35,8 +38,7 @@ from pymc_mrf.graph.structure import PairwiseGraph
 
 ATTRIBUTE = "pymc_mrf"
 FORMAT = 2
-FIELDS = (AgreementMRF, BoltzmannMachine, GaussianMRF, Ising, MixedMRF, NominalMRF, OrdinalMRF, Potts)
-IN_TIME = "KineticMRF"
+IN_TIME = KineticMRF.__name__
 SPARSE, GROUPED = "SpikeAndSlab", "DirichletProcess"
 
 
@@ -118,13 +120,17 @@ class FieldRecord:
         return np.squeeze(value) if isinstance(value, list) else value
 
     @property
+    def field(self) -> Any:
+        return FIELDS[self.kind]
+
+    @property
     def is_mixed(self) -> bool:
         """Whether nodes may be of several kinds."""
-        return self.kind == MixedMRF.__name__
+        return self.field is MixedMRF
 
     @property
     def has_tables(self) -> bool:
-        return self.kind in (NominalMRF.__name__, MixedMRF.__name__)
+        return self.field in (NominalMRF, MixedMRF)
 
     @property
     def lacks(self) -> str:
@@ -132,12 +138,12 @@ class FieldRecord:
         unknown = [label for label, source in self.parameters.items() if source is None]
         if unknown:
             return f"the {unknown[0]} of {self.name}, an expression without a name"
-        return f"the order of the rows of {self.name}" if self.kind == IN_TIME else ""
+        return f"the order of the rows of {self.name}" if self.field is KineticMRF else ""
 
     @property
     def has_sums(self) -> bool:
         """Whether weights are zero where there is no edge, so that sums of their sizes mean something."""
-        return self.kind != AgreementMRF.__name__
+        return self.field is not AgreementMRF
 
 
 def records_of(model: pm.Model) -> dict[str, FieldRecord]:
@@ -185,19 +191,20 @@ def _source(parameter: Any, model: pm.Model) -> Any:
 
 def _options(op: Any) -> dict[str, Any]:
     """Arguments that make the same field of the same parameters, data and graph."""
-    if op.name in (GaussianMRF.__name__, MixedMRF.__name__):
+    field = FIELDS[op.name]
+    if field in (GaussianMRF, MixedMRF):
         return {"scale": list(op.scale)}
-    if op.name == IN_TIME:
+    if field is KineticMRF:
         return {}
     found: dict[str, Any] = {"likelihood": "exact" if op.draws_exactly else "pseudo"}
-    if op.name not in (Ising.__name__, BoltzmannMachine.__name__):
+    if "n_states" in signature(field.dist).parameters:
         found["n_states"] = list(op.family.cards) or op.family.n_states
     if op.family.scores:
         scores = op.family.scores
         if op.family.has_own_scores:
             cards = op.family.cards or [op.family.n_states] * len(scores)
             scores = [own[:k] for own, k in zip(scores, cards, strict=True)]
-        found["scores"] = _plain(scores)
+        found["scores"] = _json_value(scores)
     return found
 
 
@@ -211,7 +218,6 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
     options = dict(record.options)
     if record.is_mixed:
         options |= {"kinds": record.columns.of_states(), "likelihood": "pseudo"}
-    [declare] = [field for field in FIELDS if field.__name__ == record.kind]
     posterior = idata["posterior"]
     shape: tuple[int, ...] = (1, record.graph.n_nodes)
     if "observed_data" in idata.children and record.name in idata["observed_data"]:
@@ -223,7 +229,9 @@ def model_of(record: FieldRecord, idata: xr.DataTree) -> pm.Model:
             else np.array(source)
             for source in record.parameters.values()
         ]
-        declare(record.name, *given, graph=record.graph, shape=shape, record=record.columns, **options)
+        record.field(
+            record.name, *given, graph=record.graph, shape=shape, record=record.columns, **options
+        )
     return model
 
 
@@ -265,23 +273,23 @@ def kept_records(idata: xr.DataTree) -> tuple[dict[str, FieldRecord], dict[str, 
     return {record.name: record for record in records}, priors
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return what JSON can hold: lists, texts and numbers; of other labels their texts."""
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_json_value(one) for one in value]
     if isinstance(value, np.generic):
         return value.item()
     return value if isinstance(value, str | int | float) else str(value)
 
 
 def _as_json(record: FieldRecord) -> dict[str, Any]:
-    graph, columns, names = record.graph, record.columns, _plain(node_names(record.graph))
+    graph, columns, names = record.graph, record.columns, _json_value(node_names(record.graph))
     found: dict[str, Any] = {"nodes": names, "edges": graph.edges.tolist()}
     if isinstance(graph, LaggedGraph):
         found |= {"lags": list(graph.lags), "lag_of": graph.lag_of.tolist()}
     return vars(record) | {
         "graph": found,
-        "columns": [columns.kinds, columns.n_states, _plain(columns.labels), columns.ends],
+        "columns": [columns.kinds, columns.n_states, _json_value(columns.labels), columns.ends],
     }
 
 

@@ -83,6 +83,11 @@ class FieldRV(NumbaRV, RandomVariable):
         return self.family
 
     @property
+    def between_measurements(self) -> np.ndarray:
+        """Places of the parameters of edges both of whose nodes are measurements."""
+        return np.zeros(0, dtype=np.int64)
+
+    @property
     def table_rows(self) -> Any:
         """Rows of the data that have a probability of their own."""
         return slice(None)

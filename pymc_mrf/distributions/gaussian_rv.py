@@ -76,6 +76,10 @@ class GaussianFieldRV(FieldRV):
         """All of which are measurements."""
         return kinds_of_measurements(self.graph.nodes)
 
+    @property
+    def between_measurements(self) -> np.ndarray:
+        return np.arange(self.graph.n_edges)
+
     def edge_and_node_parameters(self, node: Apply) -> list:
         """Weights and the log of the diagonal; deviations from the means are data."""
         weight, diagonal, _ = self.dist_params(node)

@@ -73,6 +73,10 @@ class MixedFieldRV(FieldRV):
         return layout_of(self.graph, self.columns)
 
     @property
+    def between_measurements(self) -> np.ndarray:
+        return np.flatnonzero(self.layout.kind == kernels.OF_MEASURED)
+
+    @property
     def n_states(self) -> int:
         return int(np.prod(self.layout.cards.astype(object)))
 
@@ -115,6 +119,11 @@ class MixedFieldRV(FieldRV):
         place[p, q] = place[q, p] = np.arange(P)
         place[Q + np.arange(c), Q + np.arange(c)] = P + np.arange(c)
         return pt.concatenate([weight, -diagonal, pt.zeros(1)])[place]
+
+    def precision(self, weight, diagonal):
+        """Precision (c, c) of the measurements; symbolic."""
+        Q = len(self.layout.owner)
+        return -self.form(core(weight, 1), core(diagonal, 1))[Q:, Q:]
 
     def read(self, x, mean):
         """States (..., a) of values, whether all are states, and z (..., Q + c); symbolic."""
@@ -244,7 +253,7 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     weight, bias, diagonal = core(weight, 1), core(bias, 2), core(diagonal, 1)
     states, legal, z = op.read(x, mean)
     form, a, below = op.form(weight, diagonal), len(op.layout.cards), 0.0
-    between = np.flatnonzero(op.layout.kind == 2)
+    between = op.between_measurements
     if op.leads_back and len(between):
         Q, ends = len(op.layout.owner), op.layout.ends[between] - a
         inner, below = drawn_in(weight[between], diagonal, ends, -form[Q:, Q:])
@@ -254,7 +263,7 @@ def _log_density(op, values, rng, size, weight, bias, diagonal, mean, **kwargs):
     return op.likelihood.as_probability(pt.switch(legal & ~pt.isnan(logp), logp - below, -np.inf), x)
 
 
-def _units(op: MixedFieldRV) -> np.ndarray:
+def _log_units(op: MixedFieldRV) -> np.ndarray:
     """Return what the log density of each measurement (c,) is less in its units."""
     return np.log(np.array(op.scale)) + 0.5 * LOG_2PI
 
@@ -266,7 +275,7 @@ def log_density_of_listed(op: MixedFieldRV, at: MixedPoint, listed: kernels.List
     )
     own = at.bias[np.arange(len(op.layout.cards)), at.states].sum(axis=-1)
     logp = own + 0.5 * ((at.z @ at.form) * at.z).sum(axis=-1) - log_partition
-    return logp - float(_units(op).sum())
+    return logp - float(_log_units(op).sum())
 
 
 def log_density_of_nodes(op: MixedFieldRV, at: MixedPoint, weights: np.ndarray):
@@ -275,7 +284,7 @@ def log_density_of_nodes(op: MixedFieldRV, at: MixedPoint, weights: np.ndarray):
     logp = (weights[:a] * _of_answers(op, at.states, at.z, at.form, at.bias)).sum(axis=-1)
     if op.layout.n_measured:
         logp = logp + (weights[a:] * _of_measurements(op, at.z, at.form)).sum(axis=-1)
-    return logp - float((weights[a:] * _units(op)).sum())
+    return logp - float((weights[a:] * _log_units(op)).sum())
 
 
 def _of_answers(op: MixedFieldRV, states, z, form, bias):

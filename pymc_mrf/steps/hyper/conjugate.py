@@ -92,14 +92,22 @@ def draw_inside(name: str, draw: Callable[[], float], end: float) -> float:
     )
 
 
+def feeds_only(rv, model: pm.Model, transforms: dict[type, type], takes: Callable[..., bool]) -> bool:
+    """Whether a free scalar has a prior of these, not cut off by its transform, and feeds only what takes it.
+
+    `transforms`: those of the priors that do not cut them off; `takes(rv, child, model)`.
+    """
+    if rv.owner is None or type(rv.owner.op) not in transforms or rv.ndim:
+        return False
+    if type(model.rvs_to_transforms[rv]) not in (transforms[type(rv.owner.op)], type(None)):
+        return False
+    found = children(rv, model)
+    return bool(found) and all(takes(rv, child, model) for child in found)
+
+
 def is_concentration(rv, model: pm.Model) -> bool:
     """Whether a free scalar has a Gamma prior and is the concentration of processes, and nothing else."""
-    if rv.owner is None or not isinstance(rv.owner.op, GammaRV) or rv.ndim:
-        return False
-    if type(model.rvs_to_transforms[rv]) not in (LogTransform, type(None)):
-        return False  # another transform may cut the prior off
-    found = children(rv, model)
-    return bool(found) and all(_is_its_process(rv, child, model) for child in found)
+    return feeds_only(rv, model, {GammaRV: LogTransform}, _is_its_process)
 
 
 def _is_its_process(rv, child, model: pm.Model) -> bool:
@@ -240,7 +248,9 @@ class FieldMeans:
         self._edges, self._within = node.op.graph.edges, np.arange(node.op.graph.n_edges)
         if self._layout is not None:
             n_features, kind = len(self._layout.owner), self._layout.kind
-            self._within, self._across = (np.flatnonzero(kind == k) for k in (2, 1))
+            self._within, self._across = (
+                np.flatnonzero(kind == k) for k in (kernels.OF_MEASURED, kernels.MIXED)
+            )
             self._edges = self._layout.pairs[self._within] - n_features
             self._ends = self._layout.pairs[self._across] - np.array([0, n_features])
         self._name, self._transform = model.rvs_to_values[rv].name, model.rvs_to_transforms[rv]

@@ -26,7 +26,7 @@ from pymc_mrf.distributions.parents import strip_views
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.steps.common.expressions import PointFunction, children
 from pymc_mrf.steps.common.statistics import Statistic, Statistics
-from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside
+from pymc_mrf.steps.hyper.conjugate import ConjugateStep, draw_inside, feeds_only
 
 EXPONENTS = {GammaRV: -0.5, InvGammaRV: 0.5}
 """To which power a precision or a variance is the standard deviation."""
@@ -102,12 +102,7 @@ def is_conjugate(rv, model: pm.Model) -> bool:
 
     As the probability `p` of all entries or of some, or through the standard deviation of a normal slab.
     """
-    if rv.owner is None or not isinstance(rv.owner.op, BetaRV | GammaRV | InvGammaRV) or rv.ndim:
-        return False
-    if type(model.rvs_to_transforms[rv]) not in (TRANSFORMS[type(rv.owner.op)], type(None)):
-        return False  # another transform may cut the prior off
-    found = children(rv, model)
-    return bool(found) and all(_is_conjugate_to(rv, child, model) for child in found)
+    return feeds_only(rv, model, TRANSFORMS, _is_conjugate_to)
 
 
 def _is_conjugate_to(rv, child, model: pm.Model) -> bool:
