@@ -139,7 +139,7 @@ __getattr__, __dir__, __all__ = public_names(
 
 def _register() -> None:
     import_module("pymc_mrf.steps.assign").register()
-    import_module("pymc_mrf.distributions.labelled_starts").register()
+    import_module("pymc_mrf.distributions.labelled_starts").register_start_check()
 
 
 _numba.on_first_use.append(_register)

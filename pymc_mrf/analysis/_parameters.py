@@ -123,7 +123,9 @@ def score_draws(
     """
     graph, kind, node = field.graph, field.kind, field.node
     per_observation = flag(per_observation, "per_observation")
-    indices = kind.encode_table(x, graph.nodes) if field.record is None else _read(field.record, x)
+    indices = (
+        kind.encode_table(x, graph.nodes) if field.record is None else _complete_states(field.record, x)
+    )
     if node is not None and kind.node_parameter is None:
         raise ValueError(f"node does not apply: the {kind.name} family has no node parameter")
     edge_name = "parameters"
@@ -177,7 +179,7 @@ def score_draws(
     return found if per_observation else found.isel(obs=0)
 
 
-def _read(record: ColumnKinds, x: Any) -> np.ndarray:
+def _complete_states(record: ColumnKinds, x: Any) -> np.ndarray:
     """Read complete rows as the table of a field was read; indices (n, d) of states."""
     indices = read_cells(record, x).states
     if (indices < 0).any():

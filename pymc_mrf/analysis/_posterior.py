@@ -56,15 +56,7 @@ def names_of(value: Any, name: str, of: str = "names") -> list[str]:
 
 
 def checked_group(idata: Any, group: str) -> xr.Dataset:
-    """Return a group.
-
-    Raises
-    ------
-    TypeError
-        If `idata` is not a DataTree.
-    ValueError
-        If it has no such group.
-    """
+    """Return a group, or refuse what has none of this name."""
     check_tree(idata, "idata")
     if not isinstance(group, str):
         raise TypeError(f"group must be one name, a string, not {group!r}")
@@ -80,13 +72,6 @@ def group_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
     """Return a variable of a group as it is.
 
     Of a field with missing cells draws hold these alone: then the data with these cells filled in.
-
-    Raises
-    ------
-    TypeError
-        If `idata` is not a DataTree.
-    ValueError
-        If the group or the variable does not exist.
     """
     data = checked_group(idata, group)
     if not isinstance(var_name, str):
@@ -128,16 +113,7 @@ def check_sampled(values: xr.DataArray, name: str, remedy: str) -> None:
 
 
 def sampled_variable(idata: Any, var_name: str, group: str) -> xr.DataArray:
-    """Return the variable with dims ("chain", "draw", ...), all values finite.
-
-    Raises
-    ------
-    TypeError
-        If `idata` is not a DataTree.
-    ValueError
-        If the group or the variable does not exist, has no chain or draw dimension or has
-        non-finite values.
-    """
+    """Return the variable with dims ("chain", "draw", ...), all values finite."""
     values = group_variable(idata, var_name, group)
     check_sampled(
         values, var_name, "pass the results of pymc.sample as they are, not a reduction of them"

@@ -32,13 +32,7 @@ class PredictedRows(NamedTuple):
 
 
 def read_cells(record: ColumnKinds, data: Any) -> PredictedRows:
-    """Read rows of a table or an array as the table of this record was read.
-
-    Raises
-    ------
-    ValueError
-        If these are no such rows, or a measurement is infinite.
-    """
+    """Read rows of a table or an array as the table of this record was read."""
     read = record.read_rows(data, "data")
     values = np.where(read.is_missing, np.nan, read.values)
     if np.isinf(values).any():
@@ -67,13 +61,7 @@ def state_coords(record: ColumnKinds) -> dict[str, Any]:
 
 
 def record_of_predictions(predicted: Any) -> ColumnKinds:
-    """Return the record of the rows that were predicted.
-
-    Raises
-    ------
-    TypeError
-        If these are no results of `predict_nodes`.
-    """
+    """Return the record of the rows that were predicted."""
     p, mean = (predicted.get(name) if isinstance(predicted, xr.Dataset) else None for name in PREDICTED)
     of_mixed = p is not None and mean is not None
     ends = ("answer", "measurement") if of_mixed else ("node", "node")
@@ -100,13 +88,7 @@ def _record_of_states(probabilities: xr.DataArray) -> ColumnKinds:
 
 
 def predicted_cells(predicted: Any, data: Any) -> PredictedRows:
-    """Read what was predicted, by the labels of the predictions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the predictions are none, or the data are no such cells, or of other rows.
-    """
+    """Read what was predicted, by the labels of the predictions."""
     record = record_of_predictions(predicted)
     if len(record.answers) and len(record.measurements) and as_table(data) is None:
         raise TypeError(

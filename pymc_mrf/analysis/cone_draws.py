@@ -54,12 +54,7 @@ def warn_of_precisions(K: np.ndarray, name: str) -> None:
 
 
 def check_precision(K: np.ndarray, name: str, draw: str) -> None:
-    """Refuse a precision (..., d, d) of the draw called `draw` that is not positive definite.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a precision (..., d, d) of the draw called `draw` that is not positive definite."""
     try:
         np.linalg.cholesky(K)
     except np.linalg.LinAlgError as error:

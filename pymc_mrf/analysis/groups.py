@@ -21,16 +21,7 @@ SEARCHED_ROWS = 200  # that starts are improved on
 
 
 def rank_labels(values: np.ndarray) -> np.ndarray:
-    """Replace the values of each row by their dense ranks 0, 1, ...: equal values, equal ranks.
-
-    Parameters
-    ----------
-    values : (..., r) array
-
-    Returns
-    -------
-    (..., r) int32 array
-    """
+    """Replace the values of each row (..., r) by their dense ranks 0, 1, ..., int32: equal if they are."""
     order = np.argsort(values, axis=-1)
     in_order = np.take_along_axis(values, order, axis=-1)
     ranks = np.zeros(values.shape, dtype=np.int32)

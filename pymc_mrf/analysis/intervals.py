@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 def interval_probability(ci_prob: float | None) -> float:
-    """Give the probability of intervals: ArviZ's default for None.
-
-    Raises
-    ------
-    ValueError
-        If it is not between 0 and 1.
-    """
+    """Give the probability of intervals: ArviZ's default for None."""
     from arviz_base import rcParams
 
     ci_prob = rcParams["stats.ci_prob"] if ci_prob is None else ci_prob

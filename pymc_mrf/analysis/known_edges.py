@@ -68,15 +68,7 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
 
 
 def known_diagonal(call: str, model: Any, var_name: str) -> Any:
-    """Return what the model has for the diagonal of the field with these weights: a variable, or numbers.
-
-    Raises
-    ------
-    TypeError
-        If there is no model.
-    ValueError
-        If the weights are not those of one field of measurements, or its diagonal has no name.
-    """
+    """Return what the model has for the diagonal of the field with these weights: a variable, or numbers."""
     from pymc_mrf.distributions.field_record import records_of
 
     if model is None:
@@ -92,15 +84,7 @@ def known_diagonal(call: str, model: Any, var_name: str) -> Any:
 
 
 def known_field(call: str, model: Any, field: str, graph: Any, kinds: Any) -> tuple[Any, Any]:
-    """Return the graph of a field, and the kinds of its nodes if it is mixed: from the model if not given.
-
-    Raises
-    ------
-    TypeError
-        If there is neither a graph nor a model.
-    ValueError
-        If the model has no such field.
-    """
+    """Return the graph of a field, and the kinds of its nodes if it is mixed: from the model if not given."""
     if graph is not None:
         return graph, kinds
     from pymc_mrf.distributions.field_record import records_of

@@ -141,11 +141,6 @@ def counted_marginals(idata: Any, var_name: str, group: str) -> xr.DataArray | N
     """Return the probabilities (chain, state, ...) of a group that `LatentMarginals` has made; else None.
 
     There is one chain: all draws together.
-
-    Raises
-    ------
-    ValueError
-        If the group is of another field.
     """
     data = checked_group(idata, group)
     if "field" not in data.attrs:

@@ -145,14 +145,7 @@ def edge_agreement(
     model: Any = None,
     group: str = "posterior_predictive",
 ) -> xr.DataArray:
-    """Share ("chain", "draw", "edge"), or ("edge",) of data, of the rows whose two ends have the same state.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the group or variable is missing, is no field of the graph's nodes, or holds no integer states; if
-        there are arrows, and no model that has a field in time with their lags.
-    """
+    """Share ("chain", "draw", "edge"), or ("edge",) of data, of the rows whose two ends agree."""
     graph = as_directed_or_not(graph)
     values = _rows_of(graph, idata, var_name, group)
     x = np.moveaxis(values.values, -1, 0)  # (d, ..., n)
@@ -320,11 +313,6 @@ def field_rows(idata: xr.DataTree, var_name: str, group: str, *, of_states: bool
     """States of a field, dims ("chain", "draw") if it is sampled, then "obs" and "node"; NaN where missing.
 
     Values of any kind if they need not be `of_states`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `predictive_check`.
     """
     values = group_variable(idata, var_name, group)
     if of_states and not are_states(values):

@@ -300,7 +300,6 @@ def _with_beta(log_density: np.ndarray, betas: list, present: list) -> np.ndarra
 
 
 def _vector(value: Any, name: str) -> np.ndarray:
-    """Return one number or a vector of them as a vector."""
     array = np.atleast_1d(numeric_array(value, name, "iuf")).astype(np.float64)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} must be a sequence of numbers, not {value!r}")

@@ -35,13 +35,6 @@ def sampler_statistics(idata: Any, group: str = "sample_stats", *, settings: boo
     """Collect the numerical statistics of the package's steps, with or without those that are never shown.
 
     Where several steps of a class leave statistics of one name, they become ``name[0]``, ``name[1]``, ...
-
-    Raises
-    ------
-    TypeError
-        If `idata` is not a DataTree.
-    ValueError
-        If it has no such group.
     """
     found: dict[str, xr.DataArray] = {}
     for name, values in checked_group(idata, group).items():

@@ -94,7 +94,7 @@ def original_units(
             f"{weight} has {weights.shape[-1]} entries along {weights.dims[-1]!r}, those of a MixedMRF with "
             f"{graph.n_edges} edges: say kinds=, what its nodes are, as pymc_mrf.column_kinds(table) found it"
         )
-    s, shift, of_means = _units(kept, graph, model, sd, mean, weight)
+    s, shift, of_means = _scale_and_shift(kept, graph, model, sd, mean, weight)
     check_entries(s, s > 0.0, "sd", "standard deviations are positive")
     u, v = graph.edges.T
     found = {weight: edge_values(idata, weight, graph, group) / (s[u] * s[v])}
@@ -105,7 +105,7 @@ def original_units(
     return xr.Dataset(found)
 
 
-def _units(
+def _scale_and_shift(
     kept: xr.Dataset, graph: PairwiseGraph, model: Any, sd: Any, mean: Any, weight: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scale of measurements; what is added to their means, and what these are multiplied by before."""
@@ -122,8 +122,8 @@ def _units(
                 "sd is given, but the model keeps column_sd, by which its field divides the columns: leave "
                 "sd out"
             )
-        s = _of_nodes(sd, "sd", graph.nodes)
-        return s, nothing if mean is None else _of_nodes(mean, "mean", graph.nodes), s
+        s = _numbers_of_nodes(sd, "sd", graph.nodes)
+        return s, nothing if mean is None else _numbers_of_nodes(mean, "mean", graph.nodes), s
     if mean is not None:
         raise ValueError(
             "mean is given without sd: means of a field with a scale are in units of the data"
@@ -135,7 +135,7 @@ def _units(
             "sd is missing: give the model, whose field has a scale, or the standard deviations by which the "
             "columns were divided before, in node order"
         )
-    return _of_nodes(kept["column_sd"], "column_sd", graph.nodes), nothing, once
+    return _numbers_of_nodes(kept["column_sd"], "column_sd", graph.nodes), nothing, once
 
 
 def _of_mixed(
@@ -146,7 +146,7 @@ def _of_mixed(
     values, sizes = edge_parameters(idata, weight, graph, kinds, group)
     s = np.ones(graph.n_nodes)
     measured = [graph.nodes[i] for i in kinds.measurements]
-    s[kinds.measurements] = _of_nodes(sd, "sd", measured, "measurement")
+    s[kinds.measurements] = _numbers_of_nodes(sd, "sd", measured, "measurement")
     check_entries(s, s > 0.0, "sd", "standard deviations are positive")
     u, v = graph.edges.T
     found = {weight: values / np.repeat(s[u] * s[v], sizes)}
@@ -164,7 +164,7 @@ def _of_mixed(
     return xr.Dataset(found)
 
 
-def _of_nodes(value: Any, name: str, nodes: Sequence, what: str = "node") -> np.ndarray:
+def _numbers_of_nodes(value: Any, name: str, nodes: Sequence, what: str = "node") -> np.ndarray:
     """Return one number for each node."""
     check_labels(value, nodes, name, what)
     numbers = numeric_array(value, name, "iuf").astype(np.float64)

@@ -60,7 +60,7 @@ def check_start(model: pm.Model, name: str, start: Any) -> None:
                 raise StrangeLabelsError(str(error)) from error
 
 
-def register() -> None:
+def register_start_check() -> None:
     from pytensor.compile.mode import optdb
 
     optdb.register("pymc_mrf_starts", CheckStarts(), "fast_run", "fast_compile", position=-1)

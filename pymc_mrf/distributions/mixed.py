@@ -206,7 +206,6 @@ class MixedMRF(ContinuousField):
 
 
 def _checked_graph(graph: Any, kinds: Any, what: str) -> PairwiseGraph:
-    """Return the graph of a field with these kinds of nodes."""
     graph = given_graph(graph, what)
     if not isinstance(kinds, ColumnKinds):
         raise TypeError(f"{what} needs kinds=, what pymc_mrf.column_kinds(table) found, not {kinds!r}")

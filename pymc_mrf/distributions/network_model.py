@@ -178,7 +178,7 @@ def network_model(
     if communities is not None and prior_inclusion is not None:
         raise ValueError("prior_inclusion has no meaning beside communities: leave one of them out")
     labels, others = _labels_of_rows(table, groups)
-    part, kind, axes = _read(table, columns, others, n_states, kind, likelihood)
+    part, kind, axes = _read_table(table, columns, others, n_states, kind, likelihood)
     # the same labels as in `coords`, so that a graph of them fits
     graph, kinds = complete(axes["node"]), part.kinds
     has_blocks = "entry" in axes
@@ -204,7 +204,7 @@ def network_model(
     return model
 
 
-def _read(
+def _read_table(
     table: Any, columns: Any, others: list, n_states: Any, kind: str | ColumnKinds, likelihood: Any
 ) -> tuple[TableRows, str, dict]:
     """Read the columns of a table; their kind, "auto" decided; and the coordinates of the model."""

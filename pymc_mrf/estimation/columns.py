@@ -19,12 +19,6 @@ def read_columns(x: Any, nodes: Any, fewest: int) -> tuple[np.ndarray, list]:
 
     Columns of a table that hold texts, or categories that are no numbers, are 0, 1, ... in the order of the
     alphabet, and so are all others of the table then.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If cells are masked or have no value, there are fewer than `fewest` columns or two rows, labels do
-        not fit, or a column of a table has a number that stands for missing values by all appearances.
     """
     check_complete(np.ma.getmask(x), "x")
     table, otherwise = as_table(x), "if it does not, recode it, as with pymc_mrf.recode_states"

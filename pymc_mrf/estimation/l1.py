@@ -69,13 +69,7 @@ class SparsePath:
         return np.count_nonzero(self.parameter, axis=1)
 
     def combined(self, combine: str) -> "SparsePath":
-        """Return the same regressions with their weights combined by "max" or "min".
-
-        Raises
-        ------
-        ValueError
-            If `combine` is neither, or the path is of joint estimates.
-        """
+        """Return the same regressions with their weights combined by "max" or "min"."""
         if combine not in ("max", "min") or self.combine == "joint":
             raise ValueError(
                 f'combine={combine!r} of a "{self.combine}" path: only separate regressions can be '

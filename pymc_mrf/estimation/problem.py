@@ -103,7 +103,7 @@ class FitProblem:
         rule.check_nodes(graph.n_nodes)
         indices = read_states(x, graph.nodes, rule)
         check_labels(groups, graph.edge_labels, "groups", "edge")
-        given = np.arange(graph.n_edges) if groups is None else _labels(groups)
+        given = np.arange(graph.n_edges) if groups is None else _as_labels(groups)
         if given.shape != (graph.n_edges,):
             raise ValueError(
                 f"groups has shape {given.shape} but the graph has {graph.n_edges} edges; "
@@ -204,13 +204,7 @@ class FitProblem:
         return bound(np.min, np.inf), bound(np.max, -np.inf)
 
     def check_estimable(self) -> None:
-        """Raise if a moment lies on its bound: the maximum-likelihood estimate is infinite then.
-
-        Raises
-        ------
-        ValueError
-            Naming the edges of the group, or the node.
-        """
+        """Raise if a moment lies on its bound: the maximum-likelihood estimate is infinite then."""
         self._check_states()
         low, high = self._bounds()
         # integer statistics: sums over rows and edges are exact, their means within rounding
@@ -293,7 +287,7 @@ class FitProblem:
         )
 
 
-def _labels(groups: Any) -> np.ndarray:
+def _as_labels(groups: Any) -> np.ndarray:
     try:
         return np.asarray(groups)
     except ValueError as error:

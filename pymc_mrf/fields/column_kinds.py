@@ -374,8 +374,8 @@ class ColumnKinds:
         strange = [v for v, key in zip(present, keys, strict=True) if key not in of_label]
         if strange:
             raise ValueError(
-                f"{what} has the answer {_plain(strange[0])!r}, which is none of those of the table that it "
-                f"was read from ({quoted(labels)}); {len(strange)} such cells: recode them, "
+                f"{what} has the answer {_python_value(strange[0])!r}, which is none of those of the table "
+                f"that it was read from ({quoted(labels)}); {len(strange)} such cells: recode them, "
                 "or make them missing values"
             )
         out[~column.is_missing] = [of_label[key] for key in keys]
@@ -418,7 +418,7 @@ def _key(value: Any) -> Any:
     return str(value) if found is None else found
 
 
-def _plain(value: Any) -> Any:
+def _python_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -126,7 +126,7 @@ def find_columns(
 
     def why_not(column: Column) -> str:
         # an empty column of measurements has no spread, and is refused as a constant one is
-        return "" if kind == "continuous" and not column.present() else _why_not(column, kind)
+        return "" if kind == "continuous" and not column.present() else _why_no_such_kind(column, kind)
 
     places, said = _places_of(name, table, columns, others, why_not)
     names, d = [table.names[k] for k in places], len(places)
@@ -174,13 +174,7 @@ def _is_in_time(values: Sequence, *, only_dates: bool) -> bool:
 def read_kinds(
     columns: Sequence[Column], names: Sequence, kinds: Sequence[str], n_states: Sequence[int | None]
 ) -> tuple[ColumnKinds, list[str]]:
-    """Read what the states of columns of known kinds are; what is to be said of them.
-
-    Raises
-    ------
-    ValueError
-        As `column_kinds`: all columns are named.
-    """
+    """Read what the states of columns of known kinds are; what is to be said of them."""
     wrong = [
         f"column {name!r} {reason}"
         for column, name, kind, k in zip(columns, names, kinds, n_states, strict=True)
@@ -194,7 +188,7 @@ def read_kinds(
     ]
     first = _first_code({n: c for n, c in zip(names, codes, strict=True) if c is not None})
     labels = [
-        _labels(column, kind, own, first, k, name)
+        _labels_of_states(column, kind, own, first, k, name)
         for column, kind, own, k, name in zip(columns, kinds, codes, n_states, names, strict=True)
     ]
     counts = [len(own) for own in labels]
@@ -324,7 +318,7 @@ def _check_named(given: Mapping, option: str, names: Sequence) -> None:
         raise ValueError(f"{option} names {strange[0]!r}, but the table has no such column")
 
 
-def _why_not(column: Column, kind: str) -> str:
+def _why_no_such_kind(column: Column, kind: str) -> str:
     """Say what a column holds that is of another kind; nothing if it may be of this one."""
     present = column.present()
     if not present:
@@ -373,7 +367,7 @@ def _why_not(column: Column, kind: str) -> str:
 
 def _why_wrong(column: Column, kind: str, n_states: int | None, name: Any) -> str:
     """Say what is wrong with a column of a known kind; nothing if it is right."""
-    if reason := _why_not(column, kind):
+    if reason := _why_no_such_kind(column, kind):
         return f"holds {reason}"
     if kind == "continuous":
         if n_states is not None:
@@ -435,7 +429,7 @@ def _first_code(codes: Mapping[Any, np.ndarray]) -> int:
     return first
 
 
-def _labels(
+def _labels_of_states(
     column: Column, kind: str, codes: np.ndarray | None, first: int, n_states: int | None, name: Any
 ) -> tuple:
     """Return what a column writes for its states 0, 1, ...; nothing of measurements."""
@@ -449,7 +443,7 @@ def _labels(
     elif column.categories is not None:
         found = tuple(column.categories)
     else:
-        present = set(map(_plain, column.present()))
+        present = set(map(_without_point, column.present()))
         found = tuple(sorted(present, key=lambda v: (number_of(v) is None, number_of(v) or 0.0, str(v))))
         if isinstance(found[0], bool | np.bool_):
             found = TRUTH
@@ -470,6 +464,6 @@ def _labels(
     return found
 
 
-def _plain(value: Any) -> Any:
+def _without_point(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value == int(value) else value

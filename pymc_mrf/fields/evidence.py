@@ -83,10 +83,7 @@ def absorb_pairs(
 
     Next to them, the sum of the potentials of which all nodes are known.
 
-    Raises
-    ------
-    ValueError
-        If the evidence is impossible by itself, or leaves a node without a possible state.
+    Raises a ValueError if the evidence is impossible, or leaves a node without a possible state.
     """
     tables = node_tables.copy()
     known = np.flatnonzero(states >= 0)

@@ -242,10 +242,7 @@ class Mode:
 def cut_mode(tables: PairwiseTables) -> Mode:
     """Mode by graph cuts.
 
-    Raises
-    ------
-    ValueError
-        `FrustrationError` or `MoveError`, if graph cuts do not apply.
+    Raises a `FrustrationError` or a `MoveError` if graph cuts do not apply.
     """
     infinite = ~np.isfinite(tables.edges).all(axis=(1, 2))
     if infinite.any():

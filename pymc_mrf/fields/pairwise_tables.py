@@ -130,10 +130,7 @@ def attractive_form(tables: PairwiseTables) -> tuple[np.ndarray, np.ndarray, np.
 
     The field has two states; its edge tables are finite.
 
-    Raises
-    ------
-    FrustrationError
-        As in `attractive_flips`.
+    Raises a `FrustrationError`, as `attractive_flips`.
     """
     graph, edge_tables, node_tables = tables
     weight, _ = binary_form(edge_tables, node_tables, graph.edges)

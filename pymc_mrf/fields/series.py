@@ -98,7 +98,7 @@ def read_order(
     one label, or one whole number, for each row, times of a series do not increase, or nearly all rows
     would be missing. Warns if the unit of time is not 1, or more rows are missing than there are.
     """
-    labels = _labels(series, n_rows, name)
+    labels = _series_of_rows(series, n_rows, name)
     gaps = _gaps(labels, time, series is not None, name)
     source: list[int] = []
     places: dict[Any, list[int]] = {}
@@ -186,7 +186,7 @@ def windows_of(places: dict[Any, np.ndarray], lags: tuple[int, ...], name: str) 
     return windows[np.argsort(windows[:, 0])]
 
 
-def _labels(series: Any, n_rows: int, name: str) -> list:
+def _series_of_rows(series: Any, n_rows: int, name: str) -> list:
     if series is None:
         return [0] * n_rows
     labels = np.asarray(series, dtype=object)

@@ -110,11 +110,11 @@ class RowChains:
         pair_counts.pair_counts(self.x, self.graph.edges, counts)
 
 
-def _plain(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
+def _plain_sweeps(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     return lambda x, n_sweeps, rng: gibbs.gibbs_sweeps(x, edge_tables, node_tables, graph, n_sweeps, rng)
 
 
-def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
+def _dense_sweeps(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     # weights and biases cannot express impossible pairs: infinity less infinity
     if not (np.isfinite(edge_tables).all() and np.isfinite(node_tables).all()):
         tables = states_gibbs.tabulate(edge_tables, node_tables, graph, n_draws)
@@ -123,7 +123,7 @@ def _dense(edge_tables, node_tables, graph, n_draws) -> Callable[..., None]:
     return lambda x, n_sweeps, rng: dense_gibbs.gibbs_sweeps_dense(x, weight, bias, graph, n_sweeps, rng)
 
 
-ROW_KERNELS: dict[str, Callable] = {"plain": _plain, "dense": _dense}
+ROW_KERNELS: dict[str, Callable] = {"plain": _plain_sweeps, "dense": _dense_sweeps}
 """Functions of log tables, `GraphArrays` and the number of draws that tabulate a field and return its
 sweeps, functions of rows, number of sweeps and generator."""
 

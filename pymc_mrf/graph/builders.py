@@ -148,7 +148,7 @@ def complete(nodes: int | Iterable[Hashable]) -> PairwiseGraph:
 
     `nodes` is their number, or their labels, such as the columns of a data frame.
     """
-    labels = _labels(nodes)
+    labels = _given_nodes(nodes)
     return PairwiseGraph(labels, list(itertools.combinations(labels, 2)))
 
 
@@ -172,13 +172,13 @@ def lagged(
     links : bool
         Whether every pair of nodes of the present row is an edge, too.
     """
-    labels, loops = _labels(nodes), flag(loops, "loops")
+    labels, loops = _given_nodes(nodes), flag(loops, "loops")
     arrows = [(u, v) for u in labels for v in labels if loops or u != v]
     within = list(itertools.combinations(labels, 2)) if flag(links, "links") else []
     return LaggedGraph(labels, arrows, lag, within)
 
 
-def _labels(nodes: int | Iterable[Hashable]) -> list:
+def _given_nodes(nodes: int | Iterable[Hashable]) -> list:
     if is_number(nodes):
         return list(range(whole_number(nodes, "nodes", 1)))
     return sequence(nodes, "nodes", "labels, or their number")

@@ -152,7 +152,6 @@ class LaggedGraph(LabelledGraph):
 
 
 def _restored(nodes: tuple, lags: tuple, edges: np.ndarray, lag_of: np.ndarray) -> LaggedGraph:
-    """Graph with these attributes."""
     graph = LaggedGraph.__new__(LaggedGraph)
     graph._hold(nodes=nodes, lags=lags, edges=edges, lag_of=lag_of)
     return graph

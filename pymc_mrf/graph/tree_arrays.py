@@ -18,7 +18,6 @@ MAX_SPELT_OUT = 2**16
 
 
 def _integers(*names: str) -> np.dtype:
-    """Type of a record of integers."""
     return np.dtype([(name, np.int64) for name in names])
 
 

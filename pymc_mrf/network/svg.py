@@ -29,7 +29,7 @@ def network(net: Any) -> str:
         lines = pc.get_viz("edges", one.weight)
         lines.set_urls([f"{address} {k}" for address in lines.get_urls() if address])
         titles |= {f"edge {e} {k}": text for e, text in enumerate(_of_edges(one))}
-        titles |= {f"node {i} {k}": text for i, text in enumerate(_of_nodes(one))}
+        titles |= {f"node {i} {k}": text for i, text in enumerate(_texts_of_nodes(one))}
         _address_nodes(
             pc.get_viz("nodes", one.weight), [f"node {i} {k}" for i in range(net.graph.n_nodes)]
         )
@@ -101,7 +101,7 @@ def _of_edges(net: Any) -> list[str]:
     return lines
 
 
-def _of_nodes(net: Any) -> list[str]:
+def _texts_of_nodes(net: Any) -> list[str]:
     """Kind and states of each node, and how much it matters."""
     kinds, lines = net.kinds, []
     for name, kind, k, labels in zip(

@@ -127,7 +127,7 @@ def points(nodes: Nodes, pos: Any) -> np.ndarray:
     """Coordinates (d, 2) of the nodes, from a mapping, a sequence, or a table of points."""
     places = [
         _point(node, value)
-        for node, value in zip(nodes, _of_nodes(nodes, pos, "pos", "position"), strict=True)
+        for node, value in zip(nodes, _given_of_nodes(nodes, pos, "pos", "position"), strict=True)
     ]
     return np.array(places)
 
@@ -149,7 +149,9 @@ def polygons_of(nodes: Nodes, polygons: Any) -> list[list[list[np.ndarray]]]:
     """Polygons of each node, of each its rings (n, 2), of which those after the first are holes."""
     return [
         _polygons(node, value)
-        for node, value in zip(nodes, _of_nodes(nodes, polygons, "polygons", "polygon"), strict=True)
+        for node, value in zip(
+            nodes, _given_of_nodes(nodes, polygons, "polygons", "polygon"), strict=True
+        )
     ]
 
 
@@ -181,7 +183,7 @@ def _geometry(value: Any) -> Any:
     return value["geometry"] if is_feature else value
 
 
-def _of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
+def _given_of_nodes(nodes: Nodes, values: Any, name: str, what: str) -> list:
     """Values of the nodes: of a mapping or of rows with an index by name, of a sequence in their order."""
     if isinstance(values, Mapping):
         return of_nodes(values, nodes, name, what)

@@ -85,7 +85,7 @@ def plot_edge_table(
         tables[dim].values if dim in tables.coords else range(n) if n > 1 else [""]  # of one number
         for dim, n in mean.sizes.items()
     ]
-    labels = [_labels(state_labels, end, own) for end, own in zip(edge, own_names, strict=True)]
+    labels = [_state_names(state_labels, end, own) for end, own in zip(edge, own_names, strict=True)]
     n_rows, n_columns = mean.shape
     figsize = (CELL * n_columns + MARGINS[0], CELL * n_rows + MARGINS[1])
     pc = plot.open(xr.Dataset({var_name: mean}), figsize)
@@ -105,7 +105,7 @@ def plot_edge_table(
     return pc
 
 
-def _labels(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
+def _state_names(state_labels: Mapping[Any, Sequence[str]] | None, node: Any, own: Any) -> list[str]:
     given = (state_labels or {}).get(node, own)
     if isinstance(given, str) or len(given) != len(own):
         raise ValueError(

@@ -63,20 +63,20 @@ def differences(stored: dict, now: dict) -> list[str]:
 def _options(method: Any) -> tuple:
     (_, *args), kwargs = method.__getnewargs_ex__()
     given = {str(k): value for k, value in enumerate(args)} | kwargs
-    options = {name: _plain(value) for name, value in given.items() if name not in NO_OPTIONS}
+    options = {name: _text_of_option(value) for name, value in given.items() if name not in NO_OPTIONS}
     return type(method).__name__, [v.name for v in method.vars], sorted(options.items())
 
 
-def _plain(value: Any) -> str:
+def _text_of_option(value: Any) -> str:
     """Text of an option, the same in every process."""
     if isinstance(value, np.ndarray):
         return array_digest(value)
     if isinstance(value, Variable):
         return digest_of(value)
     if isinstance(value, list | tuple):
-        return repr([_plain(item) for item in value])
+        return repr([_text_of_option(item) for item in value])
     if isinstance(value, dict):
-        return repr([(str(key), _plain(item)) for key, item in value.items()])
+        return repr([(str(key), _text_of_option(item)) for key, item in value.items()])
     return repr(value) if isinstance(value, PLAIN) else type(value).__name__
 
 

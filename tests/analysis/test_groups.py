@@ -76,25 +76,23 @@ def test_vi_takes_any_integers_and_broadcasts_labelled_arrays(rng):
     np.testing.assert_array_equal(vi, groups.variation_of_information(labels, named))
 
 
-def test_vi_refuses_items_that_differ(rng):
-    labels = groups.group_labels(as_posterior(grouped_theta(rng), edges="abcdef"), "theta")
-    other = xr.DataArray(np.zeros(6, int), dims="edge", coords={"edge": list("fedcba")})
-    with pytest.raises(ValueError, match="label other items, or in another order"):
-        groups.variation_of_information(labels, other)
-    with pytest.raises(ValueError, match="6 items along 'edge', b labels 5"):
-        groups.variation_of_information(labels, np.zeros(5, int))
-    with pytest.raises(ValueError, match="without the item dimension 'edge'"):
-        groups.variation_of_information(labels, xr.DataArray(np.zeros(6, int), dims="node"))
-    with pytest.raises(ValueError, match="must be a vector"):
-        groups.variation_of_information(labels, np.zeros((2, 6), int))
-    with pytest.raises(ValueError, match=r"shapes \(3,\), \(4,\)"):
-        groups.variation_of_information(np.zeros(3, int), np.zeros(4, int))
-    with pytest.raises(TypeError, match="integer group labels, not float64"):
-        groups.variation_of_information([0.5, 0.5], [0, 1])
-    with pytest.raises(ValueError, match="one of them is a scalar"):
-        groups.variation_of_information(xr.DataArray(1), np.zeros(3, int))
-    with pytest.raises(ValueError, match="no items"):
-        groups.variation_of_information(np.zeros(0, int), np.zeros(0, int))
+SIX = xr.DataArray(np.arange(6), dims="edge", coords={"edge": list("abcdef")})
+REFUSED = [
+    (SIX, SIX[::-1], ValueError, "label other items, or in another order"),
+    (SIX, np.zeros(5, int), ValueError, "6 items along 'edge', b labels 5"),
+    (SIX, xr.DataArray(np.zeros(6, int), dims="node"), ValueError, "without the item dimension 'edge'"),
+    (SIX, np.zeros((2, 6), int), ValueError, "must be a vector"),
+    (np.zeros(3, int), np.zeros(4, int), ValueError, r"shapes \(3,\), \(4,\)"),
+    ([0.5, 0.5], [0, 1], TypeError, "integer group labels, not float64"),
+    (xr.DataArray(1), np.zeros(3, int), ValueError, "one of them is a scalar"),
+    (np.zeros(0, int), np.zeros(0, int), ValueError, "no items"),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "error", "message"), REFUSED)
+def test_vi_refuses_items_that_differ(a, b, error, message):
+    with pytest.raises(error, match=message):
+        groups.variation_of_information(a, b)
 
 
 @pytest.mark.parametrize("flip", [0.1, 0.3, 0.6, 1.0])
