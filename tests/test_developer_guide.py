@@ -13,6 +13,7 @@ import pymc_mrf as pmrf
 from examples import pages
 from pymc_mrf.analysis import sampler_statistics
 from pymc_mrf.distributions import likelihood
+from pymc_mrf.distributions.field import FIELDS
 from pymc_mrf.fields.families import BOLTZMANN, ordinal
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
@@ -166,7 +167,7 @@ def test_edges_of_the_kind_of_column_are_sampled(opinions, likelihood):
     assert_right(question, dataclasses.replace(question, likelihood=other), n_draws=2000)
 
 
-def test_results_of_the_kind_of_column_are_read(opinions):
+def test_results_of_the_kind_of_column_are_read(opinions, monkeypatch):
     """With the model, and with what results keep of it."""
     model = Question((opinions,)).model()
     with model:
@@ -180,6 +181,9 @@ def test_results_of_the_kind_of_column_are_read(opinions):
     found = net.predict(rows)
     assert found["probability"].sizes["state"] == 3
     xr.testing.assert_identical(found, pmrf.Network(idata).predict(rows))
+    monkeypatch.delitem(FIELDS, "OpinionMRF")
+    with pytest.raises(ValueError, match="called OpinionMRF: import the module that defines it"):
+        pmrf.Network(idata).predict(rows)
 
 
 @pytest.mark.slow

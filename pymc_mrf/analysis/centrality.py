@@ -253,16 +253,8 @@ def summarize_nodes(
 def path_measures(sizes: np.ndarray, edges: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Compute closeness and betweenness of nodes, both (n, d), in networks whose edges are 1 / size long.
 
-    Distances are those of Dijkstra (1959), betweenness follows from them as in Brandes (2001).
-
-    Parameters
-    ----------
-    sizes : (n, r) array
-        At least 0; an edge of size 0 is absent.
-    edges : (r, 2) array
-        Nodes of each edge.
-    d : int
-        Number of nodes.
+    Distances are those of Dijkstra (1959), betweenness follows from them as in Brandes (2001). `sizes` (n, r)
+    are at least 0, that of an absent edge 0; `edges` (r, 2) are pairs of the d nodes.
     """
     from scipy.sparse.csgraph import dijkstra
 

@@ -35,17 +35,7 @@ class EntryConvergence(NamedTuple):
 
 
 def entry_convergence(draws: np.ndarray) -> EntryConvergence:
-    """Judge each entry.
-
-    Parameters
-    ----------
-    draws : (chains, draws, E) float ndarray
-        Finite.
-
-    Returns
-    -------
-    EntryConvergence
-    """
+    """Judge each of E entries of finite `draws` (chains, draws, E)."""
     from arviz_stats import ess, rhat
 
     constant = (draws == draws[0, 0]).all(axis=(0, 1))

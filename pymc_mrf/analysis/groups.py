@@ -32,16 +32,7 @@ def rank_labels(values: np.ndarray) -> np.ndarray:
 
 
 def co_clustering_matrix(labels: np.ndarray) -> np.ndarray:
-    """Fraction of rows in which two items share a group.
-
-    Parameters
-    ----------
-    labels : (n, r) int32 array
-
-    Returns
-    -------
-    (r, r) array
-    """
+    """Share (r, r) of the rows of `labels` (n, r) int32 in which two items are in one group."""
     counts = np.zeros((labels.shape[1], labels.shape[1]), dtype=np.int32)
     kernels.co_occurrence(np.ascontiguousarray(labels), counts)
     return counts / labels.shape[0]

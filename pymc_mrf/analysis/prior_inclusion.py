@@ -33,14 +33,7 @@ def model_inclusion(model: Any, values: xr.DataArray) -> np.ndarray | None:
     -------
     array, or None
         (r,), of strengths of edges for each of these; None if there is no model, or that of the context does
-        not know.
-
-    Raises
-    ------
-    TypeError
-        If `model` is no PyMC model.
-    ValueError
-        If a model is given that does not know, or a model has other entries than `values`.
+        not know: one that is given must.
     """
     import pymc as pm
 
@@ -215,17 +208,8 @@ def log_prior_equal(model: Any, names: list[str]) -> float:
 
     Exact if their `SpikeAndSlab` have fixed probabilities, or one Beta variable with fixed parameters for all
     entries, as it is or as `group_weights` shares it out. Else the mean of `N_DRAWS` draws, or of
-    measurements the share of draws within the cone.
-
-    Raises
-    ------
-    ValueError
-        As `difference_inclusion`, or if too few draws within the cone are equal.
-
-    Warns
-    -----
-    UserWarning
-        If the standard error of that mean is more than a tenth of it.
+    measurements the share of draws within the cone, of which enough must be equal. Warns if the standard
+    error of that mean is more than a tenth of it.
     """
     from scipy.special import betaln, logsumexp
 

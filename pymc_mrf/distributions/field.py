@@ -222,6 +222,16 @@ FIELDS: dict[str, Any] = {}
 """All classes of fields that have been defined, by their names, which their Ops have as well."""
 
 
+def field_class(name: str) -> Any:
+    """Return the class of fields that has a name, or refuse a name that none has."""
+    if name not in FIELDS:
+        raise ValueError(
+            f"no class of fields is called {name}: import the module that defines it, and let the title of "
+            "its Family be its name"
+        )
+    return FIELDS[name]
+
+
 class RegisteredField:
     """How fields of all kinds are registered: beside PyMC's class of their kind of values."""
 

@@ -20,7 +20,7 @@ from pytensor.graph.traversal import ancestors
 from pymc_mrf.distributions.arguments import value_of
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.edge_communities import EdgeCommunitiesRV
-from pymc_mrf.distributions.field import FIELDS
+from pymc_mrf.distributions.field import field_class
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV
 from pymc_mrf.distributions.gaussian import GaussianMRF
 from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
@@ -121,7 +121,7 @@ class FieldRecord:
 
     @property
     def field(self) -> Any:
-        return FIELDS[self.kind]
+        return field_class(self.kind)
 
     @property
     def is_mixed(self) -> bool:
@@ -191,7 +191,7 @@ def _source(parameter: Any, model: pm.Model) -> Any:
 
 def _options(op: Any) -> dict[str, Any]:
     """Arguments that make the same field of the same parameters, data and graph."""
-    field = FIELDS[op.name]
+    field = field_class(op.name)
     if field in (GaussianMRF, MixedMRF):
         return {"scale": list(op.scale)}
     if field is KineticMRF:

@@ -428,7 +428,7 @@ def _is_of_numbers(column: Column) -> bool:
 
 def kinds_of_states(nodes: Sequence, family: Family) -> ColumnKinds:
     states = family.node_states(len(nodes))
-    kind = "nominal" if family.name in ("agreement", "potts", "nominal") else "ordinal"
+    kind = "nominal" if family.is_categorical or family.has_blocks else "ordinal"
     labels = tuple(() if own == tuple(range(len(own))) else own for own in states)
     return ColumnKinds(tuple(nodes), (kind,) * len(nodes), tuple(map(len, states)), labels)
 
@@ -466,23 +466,8 @@ def check_mixed(
 ) -> list[list[Any]]:
     """Refuse cells that are no states of their columns, and measurements that have no precision.
 
-    Parameters
-    ----------
-    values : (n, d) array
-    is_missing : (n, d) bool array
-    kinds : ColumnKinds
-    name : str
-        Of the argument, for messages.
-
-    Returns
-    -------
-    list of lists of names
-        The `dependent_columns` among measurements and answers with an order, if one of them is measured.
-
-    Raises
-    ------
-    ValueError
-        That names the first such cell.
+    `values` and `is_missing` are (n, d), `name` is that of the argument. Returns the `dependent_columns`
+    among measurements and answers with an order, if one of them is measured.
     """
     kinds.check_states(values, is_missing, name)
     m = kinds.measurements
