@@ -16,12 +16,11 @@ from pymc_mrf.analysis.edges import (
     edge_values,
     evidence_classes,
     inclusion_of,
-    presence_statistic,
     vouched,
 )
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
-from pymc_mrf.analysis.presence import MANY_EDGES
+from pymc_mrf.analysis.presence import MANY_EDGES, terms_told
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
 
@@ -153,11 +152,7 @@ def summarize_edges(
     >>> doubtful = pymc_mrf.summarize_edges(idata, "weight", graph=graph, sort="doubt").index[:8]
     >>> arviz.plot_trace(idata, var_names="weight", coords={"edge": doubtful})
     """
-    import arviz as az
-    import pandas as pd
-
-    if not isinstance(sort, str) or sort not in ORDERS:
-        raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
+    sort = checked_order(sort)
     low, high = checked_bounds(bounds)
     var_name, graph, n_states = known_edges("summarize_edges", model, var_name, graph, n_states)
     graph = as_directed_or_not(graph)
@@ -173,10 +168,32 @@ def summarize_edges(
             of_entries = model_inclusion(model, sampled_vector(idata, var_name, group))
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
-        edges = inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
+        edges = inclusion_of(values, prior_inclusion, terms_told(idata, var_name, group))
+    return edge_rows(values, edges, graph, (low, high), sort, ci_prob)
+
+
+def checked_order(sort: Any) -> str:
+    """Check the name of an order of rows."""
+    if not isinstance(sort, str) or sort not in ORDERS:
+        raise ValueError(f"sort must be one of {', '.join(map(repr, ORDERS))}, not {sort!r}")
+    return sort
+
+
+def edge_rows(
+    values: xr.DataArray,
+    edges: xr.Dataset,
+    graph: Any,
+    bounds: tuple[float, float],
+    sort: str,
+    ci_prob: float | None,
+) -> "pd.DataFrame":
+    """Table of draws (chain, draw, edge) and what is known of the presence of these edges, `inclusion_of`."""
+    import arviz as az
+    import pandas as pd
+
     if "bayes_factor" in edges:
         edges["bayes_factor_text"] = edges.dims, _in_words(edges)
-        edges["evidence"] = evidence_classes(edges, low, high)
+        edges["evidence"] = evidence_classes(edges, *bounds)
     strength = pd.concat(statistics_of(part, ci_prob) for _, part in in_parts(values))
     is_judged = np.full(len(strength), True)
     if len(strength) > MANY_EDGES:

@@ -3,6 +3,7 @@
 An edge is *included* in a draw if its value differs from zero.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from pymc_mrf.analysis._posterior import (
     sampled_vector,
 )
 from pymc_mrf.analysis.known_edges import known_edges
-from pymc_mrf.analysis.presence import LN10, told_presence, warn_of_disagreement
+from pymc_mrf.analysis.presence import LN10, TermTold, terms_told, told_presence, warn_of_disagreement
 from pymc_mrf.analysis.prior_inclusion import model_inclusion
 from pymc_mrf.checks import check_entries, check_labels, number, numeric_array, sequence
 from pymc_mrf.graph.lagged import LaggedGraph, as_directed_or_not
@@ -117,7 +118,7 @@ def edge_inclusion(
     values = edge_draws(idata, var_name, group, model)
     if prior_inclusion is None:
         prior_inclusion = model_inclusion(model, values)
-    return inclusion_of(values, prior_inclusion, presence_statistic(idata, var_name, group))
+    return inclusion_of(values, prior_inclusion, terms_told(idata, var_name, group))
 
 
 def edge_evidence(
@@ -171,21 +172,12 @@ def checked_bounds(bounds: Any) -> tuple[float, float]:
     return low, high
 
 
-def presence_statistic(idata: xr.DataTree, var_name: str, group: str) -> xr.DataArray | None:
-    """Find what the step of a variable told of its edges; None if it did not, or in another group."""
-    from pymc_mrf.steps.edges.presence_record import STATISTIC
-
-    if group != "posterior" or "sample_stats" not in idata.children:
-        return None
-    return idata["sample_stats"].data_vars.get(STATISTIC.format(var_name))
-
-
 def inclusion_of(
-    values: xr.DataArray, prior_inclusion: Any, statistic: xr.DataArray | None = None
+    values: xr.DataArray, prior_inclusion: Any, terms: Sequence[TermTold] = ()
 ) -> xr.Dataset:
     """`edge_inclusion` of draws (chain, draw, edge), with prior probabilities or None for unknown ones.
 
-    `statistic`: what their step told, of `presence_statistic`.
+    `terms`: what their steps told, of `terms_told`.
     """
     import arviz as az
 
@@ -196,7 +188,7 @@ def inclusion_of(
     n_present = counted.of_chains.sum(axis=0)
     inclusion = values.isel(chain=0, draw=0, drop=True).copy(data=n_present / n_draws)
     constant = (inclusion == 0.0) | (inclusion == 1.0)
-    told, is_likely = told_presence(statistic, values, n_present), inclusion > 0.5
+    told, is_likely = told_presence(terms, values, n_present), inclusion > 0.5
     n_effective, changing = float(n_draws), np.flatnonzero(~constant)
     if values.sizes["draw"] >= 4 and changing.size:
         some = changing[:: -(-changing.size // MOST_JUDGED)]
@@ -305,7 +297,7 @@ def median_graph(
         )
     threshold = number(threshold, "threshold", 0.0, 1.0, closed=True)
     values = edge_values(idata, var_name, graph, group)
-    found = inclusion_of(values, None, presence_statistic(idata, var_name, group))
+    found = inclusion_of(values, None, terms_told(idata, var_name, group))
     inclusion, weight = found["inclusion"].values, found["mean_included"].values
     result = nx.DiGraph() if has_arrows else nx.Graph()
     result.add_nodes_from(graph.nodes)

@@ -8,11 +8,12 @@ import numpy as np
 import xarray as xr
 
 from pymc_mrf.analysis._posterior import SAMPLE_DIMS, check_tree
-from pymc_mrf.analysis.edge_summary import summarize_edges
+from pymc_mrf.analysis.edge_summary import checked_order, edge_rows
 from pymc_mrf.analysis.edge_tables import edge_parameters, strengths, table_sizes_of
-from pymc_mrf.analysis.edges import edge_values, inclusion_of, presence_statistic
+from pymc_mrf.analysis.edges import BOUNDS, edge_values, inclusion_of
 from pymc_mrf.analysis.intervals import statistics_of
 from pymc_mrf.analysis.known_edges import known_edges
+from pymc_mrf.analysis.presence import TermTold, told_of_sum
 from pymc_mrf.analysis.prior_inclusion import difference_inclusion, log_prior_equal
 from pymc_mrf.checks import number, sequence, warn_user
 from pymc_mrf.graph.lagged import as_directed_or_not
@@ -71,10 +72,10 @@ def summarize_differences(
     pandas.DataFrame
         As of `summarize_edges`. The value of an edge is the difference, first less second, with `n_states`
         its strength; of more than two groups the standard deviation between them. ``inclusion`` is the
-        probability that it is not zero, ``bayes_factor`` and ``evidence`` are of a difference: where one
-        vector of `group_weights` is all by which they differ, as of two groups in all, by what its step tells
-        of its entries, else by shares of draws. The mean of every group, or of its strength, stands before
-        it, as ``weight[LABEL]`` or by the name of its variable.
+        probability that it is not zero, ``bayes_factor`` and ``evidence`` are of a difference: of two groups
+        of `group_weights`, or all, by what the steps tell of its vectors by which they differ, else by shares
+        of draws. The mean of every group, or of its strength, stands before it, as ``weight[LABEL]`` or by
+        the name of its variable.
 
     Raises
     ------
@@ -87,8 +88,6 @@ def summarize_differences(
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, model=model)
     >>> pymc_mrf.summarize_differences(idata, "weight", graph=graph, between=["night", "day"])
     """
-    from pymc_mrf.steps.edges.presence_record import STATISTIC
-
     var_names, graph, n_states = known_edges("summarize_differences", model, var_names, graph, n_states)
     graph = as_directed_or_not(graph)
     groups = _groups_of(idata, var_names, between, graph, n_states, model, group)
@@ -100,19 +99,9 @@ def summarize_differences(
         difference = (apart**2).mean("network") ** 0.5
     else:
         difference = groups.strengths(values[0] - values[1])
-    difference = difference.where(groups.differ(slice(None)), 0.0)
-    told = presence_statistic(idata, groups.term, group) if groups.term else None
-    found = {"posterior": difference.to_dataset(name="difference")}
-    if told is not None:
-        found["sample_stats"] = told.to_dataset(name=STATISTIC.format("difference"))
-    table = summarize_edges(
-        xr.DataTree.from_dict(found),
-        "difference",
-        graph=graph,
-        prior_inclusion=prior_inclusion,
-        sort=sort,
-        ci_prob=ci_prob,
-    )
+    difference = difference.where(groups.differ(slice(None)), 0.0).rename("difference")
+    edges = inclusion_of(difference, prior_inclusion, groups.told)
+    table = edge_rows(difference, edges, groups.graph, BOUNDS, checked_order(sort), ci_prob)
     place = table.columns.get_loc("mean")
     for k, (column, of_group) in enumerate(zip(groups.columns, groups.strengths(values), strict=True)):
         table.insert(place + k, column, of_group.mean(SAMPLE_DIMS).to_series(), allow_duplicates=True)
@@ -226,8 +215,8 @@ class _Groups(NamedTuple):
     graph : PairwiseGraph or LaggedGraph
     n_states : int, sequence, ColumnKinds or None
         None if each edge has one entry.
-    term : str or None
-        The one vector of `group_weights` that is all by which they differ, if it is one.
+    told : list of TermTold
+        What the steps of the vectors of `group_weights` by which they differ told of these together.
     """
 
     names: list[str]
@@ -237,7 +226,7 @@ class _Groups(NamedTuple):
     rounding: xr.DataArray
     graph: Any
     n_states: Any
-    term: str | None
+    told: list[TermTold]
 
     def strengths(self, parameters: xr.DataArray) -> xr.DataArray:
         """One number for each edge (..., edge)."""
@@ -285,27 +274,29 @@ def _groups_of(
         values = [v.rename({v.dims[-1]: values[0].dims[-1]}) for v in values]
     together = xr.concat(values, "network", coords="minimal", compat="override")
     rounding = ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
-    term = _only_term(idata, var_names, chosen)
-    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states, term)
+    told = _differences_told(idata, var_names, chosen, group)
+    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states, told)
 
 
-def _only_term(idata: xr.DataTree, var_names: Any, chosen: list[int]) -> str | None:
-    """Name the difference of `group_weights` by which alone groups differ; None if there is no such one."""
+def _differences_told(
+    idata: xr.DataTree, var_names: Any, chosen: list[int], group: str
+) -> list[TermTold]:
+    """Find what the steps of the differences of `group_weights` by which groups differ told; else nothing."""
     from pymc_mrf.distributions.group_weights import CONTRASTS
 
     data: Any = idata.children.get("constant_data", {})
     if not isinstance(var_names, str) or f"{var_names}{CONTRASTS}" not in data:
-        return None
-    names, tells = told_apart(var_names, data[f"{var_names}{CONTRASTS}"].values, chosen)
-    return names[int(np.argmax(tells))] if tells.sum() == 1 else None
+        return []
+    contrasts = data[f"{var_names}{CONTRASTS}"].values
+    _, tells = told_apart(var_names, contrasts, chosen)
+    return told_of_sum(idata, var_names, contrasts, tuple((np.flatnonzero(tells) + 1).tolist()), group)
 
 
 def told_apart(var_name: str, contrasts: np.ndarray, chosen: list[int]) -> tuple[list[str], np.ndarray]:
     """Names of all differences of `group_weights`, by its `contrasts` (k, q), and which tell groups apart."""
-    from pymc_mrf.distributions.group_weights import DIFFERENCE
+    from pymc_mrf.distributions.group_weights import term_names
 
-    names = [f"{var_name}{DIFFERENCE}{j + 1}" for j in range(contrasts.shape[1])]
-    return names, np.ptp(contrasts[chosen], axis=0) > 0.0
+    return term_names(var_name, contrasts)[1:], np.ptp(contrasts[chosen], axis=0) > 0.0
 
 
 def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:

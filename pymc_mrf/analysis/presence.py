@@ -2,10 +2,13 @@
 
 At each visit `EdgeGibbs` knows the probability that an edge is present given all else, whose mean over the
 chain is the probability of the edge (Rao & Blackwell; Gelfand & Smith, 1990). It is less variable than a
-count, and tells of what no draw shows.
+count, and tells of what no draw shows. Where the parameters of a group are a sum of several vectors, what
+their steps tell of each together with the others is put together, by
+`pymc_mrf.steps.edges.presence_record`.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -33,6 +36,21 @@ UNLIKELY = 1e-3  # probability, over all edges, with which chains that have mixe
 DISAGREEMENT = 0.02  # of both estimates, below which nobody is warned
 
 LN10 = np.log(10.0)
+
+
+class TermTold(NamedTuple):
+    """What the step of a vector told of the edges of a sum, of which it is a term.
+
+    Attributes
+    ----------
+    statistic : DataArray
+        Of `sample_stats`.
+    k : int
+        By its place among the sums of this vector, from 1; 0 if it is all.
+    """
+
+    statistic: xr.DataArray
+    k: int
 
 
 class Told(NamedTuple):
@@ -75,8 +93,54 @@ class Told(NamedTuple):
         return np.where(self.is_known, self.error / -np.expm1(self.log_smaller), np.nan)
 
 
-def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np.ndarray) -> Told | None:
-    """Read the statistic `told` of `sample_stats` that belongs to draws (chain, draw, r) of edges.
+def terms_told(idata: xr.DataTree, var_name: str, group: str) -> list[TermTold]:
+    """Find what steps told of the edges of a variable or, if it is the parameter of a group, of its terms.
+
+    Nothing if they did not, or in another group of the results.
+    """
+    from pymc_mrf.distributions.group_weights import CONTRASTS, group_names
+    from pymc_mrf.steps.edges.presence_record import STATISTIC
+
+    own = _statistics(idata, group).get(STATISTIC.format(var_name))
+    if own is not None:
+        return [TermTold(own, 0)]
+    data: Any = idata["constant_data"].data_vars if "constant_data" in idata else {}
+    for name, contrasts in data.items():
+        common = str(name).removesuffix(CONTRASTS)
+        if common != name and var_name.startswith(common) and "group" in contrasts.coords:
+            names = [f"{common}_{ending}" for ending in group_names(contrasts["group"].values.tolist())]
+            if var_name in names:
+                of_group = contrasts.values[names.index(var_name)]
+                terms = (0, *(np.flatnonzero(of_group) + 1).tolist())
+                return told_of_sum(idata, common, contrasts.values, terms, group)
+    return []
+
+
+def told_of_sum(
+    idata: xr.DataTree, common: str, contrasts: np.ndarray, terms: tuple[int, ...], group: str
+) -> list[TermTold]:
+    """Find what the steps of some terms of `group_weights`, as of `sums_of_terms`, told of their sum."""
+    from pymc_mrf.distributions.group_weights import sums_of_terms, term_names
+    from pymc_mrf.steps.edges.presence_record import STATISTIC
+
+    sums, names = sums_of_terms(contrasts), term_names(common, contrasts)
+    known = _statistics(idata, group)
+    told = [STATISTIC.format(names[t]) for t in terms]
+    if (len(terms) > 1 and terms not in sums) or not all(name in known for name in told):
+        return []
+    if len(terms) == 1:
+        return [TermTold(known[told[0]], 0)]
+    places = [1 + [of_sum for of_sum in sums if t in of_sum].index(terms) for t in terms]
+    return [TermTold(known[name], k) for name, k in zip(told, places, strict=True)]
+
+
+def _statistics(idata: xr.DataTree, group: str) -> Mapping:
+    """Give the statistics of steps, if they belong to a group of the results."""
+    return idata["sample_stats"].data_vars if group == "posterior" and "sample_stats" in idata else {}
+
+
+def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np.ndarray) -> Told | None:
+    """Read what `terms` tell of edges of which there are draws (chain, draw, r).
 
     `n_present` (r,): in how many of them each edge is.
 
@@ -85,17 +149,21 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np
     """
     from pymc_mrf.steps.edges.presence_record import period_of, read_batches
 
-    if told is None:
+    if not terms:
         return None
-    if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw")):
+    statistics = [term.statistic for term in terms]
+    if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw") for told in statistics):
         warn_user(
             f"{values.name}: what its step told of edges, in sample_stats, is of other draws: probabilities "
             "are shares of draws. Leave the same draws out of all groups, as idata.sel(draw=...) does"
         )
         return None
-    batches = read_batches(told.transpose("chain", "draw", ...).values, values.shape[-1])
-    if batches is None:
-        period = period_of(values.shape[-1])
+    batches = [
+        read_batches(term.statistic.transpose("chain", "draw", ...).values, values.shape[-1], term.k)
+        for term in terms
+    ]
+    if any(of_term is None for of_term in batches):
+        period, told = period_of(values.shape[-1]), statistics[0]
         if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
             warn_user(
                 f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
@@ -103,18 +171,16 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np
                 f"Keep all draws, or every k-th, k and {period} having no common factor"
             )
         return None
-    n_chains, n_parts, r = batches.log_present.shape
-    top = [logs.max(axis=(0, 1)) for logs in batches]
-    if any((of_edges == -np.inf).any() for of_edges in top):  # no visit to a hopeless edge was told
+    log_present, log_absent = _of_sum(batches)
+    n_chains, n_parts, r = log_present.shape
+    present, absent = _log_mean(log_present), _log_mean(log_absent)
+    if (present == -np.inf).any():  # no visit to a hopeless edge was told
         return None
-    present, absent = (
-        most + np.log(np.exp(logs - most).mean(axis=(0, 1)))
-        for logs, most in zip(batches, top, strict=True)
-    )
     is_likely = present > absent
     log_smaller = np.where(is_likely, absent, present)
-    logs = np.where(is_likely, batches.log_absent, batches.log_present)
-    logs -= log_smaller
+    logs = np.where(is_likely, log_absent, log_present)
+    # terms that are never zero together tell nothing of absence: no part does
+    logs -= np.where(log_smaller == -np.inf, 0.0, log_smaller)
     error = np.full(r, np.nan)
     if n_parts >= FEWEST_PARTS:
         parts = np.exp(logs)
@@ -122,13 +188,40 @@ def told_presence(told: xr.DataArray | None, values: xr.DataArray, n_present: np
             error = errors_of_means(parts)
         else:
             error = parts.std(axis=(0, 1), ddof=1) / np.sqrt(n_chains * n_parts)
-    typical = np.nanmedian(np.where(logs == -np.inf, np.nan, logs), axis=(0, 1))  # of those told
+    is_told = log_smaller > -np.inf
+    error[~is_told] = np.nan
+    typical = np.full(r, np.nan)
+    of_told = logs[..., is_told]
+    typical[is_told] = np.nanmedian(np.where(of_told == -np.inf, np.nan, of_told), axis=(0, 1))
     n_draws = values.sizes["chain"] * values.sizes["draw"]
     seen = np.where(is_likely, n_draws - n_present, n_present)
     # of a lognormal variable the log of the mean is above the median by half the variance of the logs
     varies_little = -2.0 * typical < np.log(n_chains * n_parts)
     is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | varies_little)
     return Told(is_likely, log_smaller, error, is_known)
+
+
+def _log_mean(logs: np.ndarray) -> np.ndarray:
+    """Average over chains and parts what logs (chain, part, r) stand for; the logs (r,) of the means."""
+    most = logs.max(axis=(0, 1))
+    least = np.where(most == -np.inf, 0.0, most)
+    with np.errstate(divide="ignore"):
+        return least + np.log(np.exp(logs - least).mean(axis=(0, 1)))
+
+
+def _of_sum(batches: list) -> tuple[np.ndarray, np.ndarray]:
+    """Put together what the steps of all terms tell of presence and absence, (chain, part, r).
+
+    Absence is told by the step of the term that carries most of the presence of an edge, whose others are
+    zero most often.
+    """
+    present = [of_term.log_present for of_term in batches]
+    absent = [of_term.log_absent for of_term in batches]
+    if len(batches) == 1:
+        return present[0], absent[0]
+    best = np.argmax([_log_mean(logs) for logs in present], axis=0)
+    told = np.take_along_axis(np.array(absent), best[None, None, None, :], axis=0)[0]
+    return np.logaddexp.reduce(present), told
 
 
 def warn_of_disagreement(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,24 @@ def group_contrasts(n_groups: int) -> np.ndarray:
     numbers = 2 * np.arange(1, 2 ** (k - 1))
     sides = (numbers >> np.arange(k)[:, None]) & 1
     return sides - sides.mean(axis=0)
+
+
+def sums_of_terms(contrasts: np.ndarray) -> list[tuple[int, ...]]:
+    """List sets of terms, two or more, that are all zero where a network lacks an edge or networks agree.
+
+    Term 0 is what the groups have in common, term j the difference j. The networks are those of each group;
+    those that agree are each two groups, and all of them.
+    """
+    is_in = np.pad(contrasts != 0.0, ((0, 0), (1, 0)), constant_values=True)
+    pairs = [contrasts[a] != contrasts[b] for a, b in combinations(range(len(contrasts)), 2)]
+    differ = np.pad([*pairs, np.ptp(contrasts, axis=0) > 0.0], ((0, 0), (1, 0)))
+    sets = {tuple(np.flatnonzero(row).tolist()) for row in (*is_in, *differ)}
+    return sorted(terms for terms in sets if len(terms) > 1)
+
+
+def term_names(name: str, contrasts: np.ndarray) -> list[str]:
+    """Names of the terms, of `sums_of_terms`, of the parameters of groups that have `name` in common."""
+    return [name, *(f"{name}{DIFFERENCE}{j + 1}" for j in range(contrasts.shape[1]))]
 
 
 def labels_of_groups(labels: Sequence[Hashable]) -> list:
@@ -185,8 +204,8 @@ def group_weights(
     if blocks is None and weight.owner is not None and isinstance(weight.owner.op, SpikeAndSlabRV):
         blocks = weight.owner.op.blocks or None
     differences = [
-        SpikeAndSlab(f"{weight.name}{DIFFERENCE}{j}", p, slab, blocks=blocks, **shape)
-        for j in range(1, contrasts.shape[1] + 1)
+        SpikeAndSlab(name, p, slab, blocks=blocks, **shape)
+        for name in term_names(weight.name, contrasts)[1:]
     ]
     found = {}
     for label, name, row in zip(labels, group_names(labels_of_groups(labels)), contrasts, strict=True):

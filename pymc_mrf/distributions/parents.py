@@ -173,7 +173,7 @@ def variables_of(node, model: pm.Model) -> tuple[Any, Any]:
 
 
 def is_missing_part(rv) -> bool:
-    """Whether a free variable is the missing cells of a field that is observed, and no whole field."""
+    """Whether a variable is a part of a field, its missing cells if it is free, and no whole field."""
     node = field_node(rv)
     return node is not None and node is not rv.owner
 

@@ -145,8 +145,9 @@ class FoundNetwork:
         }
         others = posterior.drop_dims({str(posterior[name].dims[-1]) for name in strengths})
         groups = {"posterior": others.assign(strengths)}
-        if "sample_stats" in self.idata.children:
-            groups["sample_stats"] = self.idata["sample_stats"].to_dataset()
+        for name in ("sample_stats", "constant_data"):
+            if name in self.idata.children:
+                groups[name] = self.idata[name].to_dataset()
         return xr.DataTree.from_dict(groups)
 
     @property

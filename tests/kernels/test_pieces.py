@@ -17,8 +17,8 @@ from pymc_mrf.kernels.simulation import cell_blocks, series
 from pymc_mrf.kernels.trees import tree_messages
 from pymc_mrf.kernels.views import (
     binary_pairs,
+    mixed_edges,
     mixed_tilts,
-    mixed_views,
     particle_edges,
     pseudo_edges,
     sample_sums,
@@ -200,7 +200,7 @@ def test_rank_two_changes_of_a_covariance(rng):
     moved, (i, j) = np.zeros((4, 4)), (1, 3)
     moved[i, i], moved[j, j], moved[i, j], moved[j, i] = 0.3, -0.2, 0.1, 0.1
     new = S + S @ moved @ S
-    change = as_python(mixed_views.change_rows)
+    change = as_python(mixed_edges.change_rows)
     turn, entries = change(S, i, j, moved[i, i], moved[i, j], moved[j, j])
     assert_allclose(entries, new[[i, i, j], [i, j, j]])
     m = S @ h

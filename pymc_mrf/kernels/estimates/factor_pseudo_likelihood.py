@@ -9,27 +9,25 @@ impossible; `links` is a FactorLinks namedtuple; `weights` (d,) are those of the
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.factor_cells import present_cells
-from pymc_mrf.kernels.log_scores import log_sum
+from pymc_mrf.kernels.log_scores import normalise
 
 
-@jit
-def factor_conditional_scores(scores, z, i, cells, tables, links):
-    """Log conditional of variable i given the rest of `z` (d,), whose cells are `cells` (F,).
+@part
+def factor_log_conditional(p, z, i, cells, tables, links):
+    """Log probability of the state of variable i given the rest of `z` (d,), whose cells are `cells` (F,).
 
-    Up to a constant, into `scores` (largest cardinality,). Returns the log of the sum of their exponentials;
-    -inf if no state is possible.
+    Those of all its states go into `p` (K_i,), unless its own is impossible.
     """
-    n_states = links.cards[i]
-    for a in range(n_states):
-        scores[a] = 0.0
+    p[:] = 0.0
     for k in range(links.variable_ptr[i], links.variable_ptr[i + 1]):
         stride = links.stride[links.link[k]]
         first = cells[links.factor[links.link[k]]] - z[i] * stride
-        for a in range(n_states):
-            scores[a] += tables[first + a * stride]
-    return log_sum(scores[:n_states])
+        for a in range(p.shape[0]):
+            p[a] += tables[first + a * stride]
+    own = p[z[i]]
+    return own if own == -np.inf else own - normalise(p)
 
 
 @jit
@@ -38,19 +36,14 @@ def log_pseudo_likelihood(x, tables, links, weights, out):
 
     -inf if a variable's state is impossible given the others.
     """
-    scores = np.empty(links.cards.max())
+    room = np.empty(links.cards.max())
     cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
     for c in range(x.shape[0]):
-        z = x[c]
-        present_cells(cells, z, links)
-        total = 0.0
+        present_cells(cells, x[c], links)
+        out[c] = 0.0
         for i in range(x.shape[1]):
-            log_total = factor_conditional_scores(scores, z, i, cells, tables, links)
-            if scores[z[i]] == -np.inf:
-                total = -np.inf
-                break
-            total += weights[i] * (scores[z[i]] - log_total)
-        out[c] = total
+            p = room[: links.cards[i]]
+            out[c] += weights[i] * factor_log_conditional(p, x[c], i, cells, tables, links)
 
 
 @jit
@@ -61,19 +54,19 @@ def log_pseudo_likelihood_gradient(x, tables, links, weights, row_weights, gradi
     -inf, are left out.
     """
     gradient[:] = 0.0
-    scores = np.empty(links.cards.max())
+    room = np.empty(links.cards.max())
     cells = np.empty(links.table_ptr.shape[0] - 1, dtype=np.int64)
     for c in range(x.shape[0]):
         z = x[c]
         present_cells(cells, z, links)
         for i in range(x.shape[1]):
-            log_total = factor_conditional_scores(scores, z, i, cells, tables, links)
-            if scores[z[i]] == -np.inf:
+            p = room[: links.cards[i]]
+            if factor_log_conditional(p, z, i, cells, tables, links) == -np.inf:
                 continue
-            for a in range(links.cards[i]):
-                scores[a] = row_weights[c] * weights[i] * ((a == z[i]) - np.exp(scores[a] - log_total))
+            for a in range(p.shape[0]):
+                p[a] = row_weights[c] * weights[i] * ((a == z[i]) - p[a])
             for k in range(links.variable_ptr[i], links.variable_ptr[i + 1]):
                 stride = links.stride[links.link[k]]
                 first = cells[links.factor[links.link[k]]] - z[i] * stride
-                for a in range(links.cards[i]):
-                    gradient[first + a * stride] += scores[a]
+                for a in range(p.shape[0]):
+                    gradient[first + a * stride] += p[a]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
+from pymc_mrf.kernels._jit import jit, part
 from pymc_mrf.kernels.log_scores import normalise
 from pymc_mrf.kernels.simulation.cell_blocks import joint_scores
 from pymc_mrf.kernels.simulation.gibbs import add_edge, binary_form, conditional_scores
@@ -78,6 +78,14 @@ def log_conditionals(T, H, value, factor):
     value -= np.log(factor)
 
 
+@part
+def log_conditional(p, z, i, edge_tables, node_tables, graph):
+    """Log probability of the state of node i given the rest of `z` (d,); those of all go into `p` (K,)."""
+    conditional_scores(p, z, i, edge_tables, node_tables, graph)
+    own = p[z[i]]
+    return own - normalise(p)
+
+
 @jit
 def log_pseudo_likelihood(x, edge_tables, node_tables, graph, out):
     """Write the log pseudo-likelihood of every row of `x` into `out`.
@@ -104,13 +112,11 @@ def log_pseudo_likelihood(x, edge_tables, node_tables, graph, out):
             for k in range(min(lanes, n - first)):
                 out[first + k] = value[k]
         return
-    scores = np.empty(n_states)
+    p = np.empty(n_states)
     for c in range(n):
         out[c] = 0.0
         for i in range(d):
-            conditional_scores(scores, x[c], i, edge_tables, node_tables, graph)
-            observed = scores[x[c, i]]
-            out[c] += observed - normalise(scores)
+            out[c] += log_conditional(p, x[c], i, edge_tables, node_tables, graph)
 
 
 @jit
@@ -160,22 +166,20 @@ def states_gradient(x, edge_tables, node_tables, graph, row_weights, grad_edge, 
     grad_edge[:] = 0.0
     grad_node[:] = 0.0
     lpl = 0.0
-    scores = np.empty(n_states)
+    p = np.empty(n_states)
     for c in range(n):
         for i in range(d):
-            conditional_scores(scores, x[c], i, edge_tables, node_tables, graph)
-            observed = scores[x[c, i]]
-            lpl += row_weights[c] * (observed - normalise(scores))
+            lpl += row_weights[c] * log_conditional(p, x[c], i, edge_tables, node_tables, graph)
             for a in range(n_states):
-                scores[a] = row_weights[c] * ((a == x[c, i]) - scores[a])
-                grad_node[i, a] += scores[a]
+                p[a] = row_weights[c] * ((a == x[c, i]) - p[a])
+                grad_node[i, a] += p[a]
             for k in range(graph.indptr[i], graph.indptr[i + 1]):
                 e, b = graph.edge_ids[k], x[c, graph.neighbors[k]]
                 for a in range(n_states):
                     if graph.edges[e, 0] == i:
-                        grad_edge[e, a, b] += scores[a]
+                        grad_edge[e, a, b] += p[a]
                     else:
-                        grad_edge[e, b, a] += scores[a]
+                        grad_edge[e, b, a] += p[a]
     return lpl
 
 
@@ -232,8 +236,7 @@ def pseudo_scores_and_information(
     column = np.empty(degree + q, dtype=np.int64)
     for c in range(n):
         for i in range(d):
-            conditional_scores(p, x[c], i, edge_tables, node_tables, graph)
-            normalise(p)
+            log_conditional(p, x[c], i, edge_tables, node_tables, graph)
             size = graph.indptr[i + 1] - graph.indptr[i]
             for k in range(size):
                 column[k] = statistics.labels[graph.edge_ids[graph.indptr[i] + k]]

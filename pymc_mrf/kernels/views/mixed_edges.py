@@ -7,7 +7,7 @@ listed states: all of them, or a sample with weights. What changes with an edge 
   `table_blocks`;
 - between an answer and a measurement j, which the answer moves by g, by exp(g m_j + g^2 S_jj / 2);
 - between measurements, the precision changes in one entry and its inverse S by rank 2, and with it m and phi
-  (`mixed_views`).
+  (`move_precision`).
 
 In all functions values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and information `H` (W, W) are as in
 `block_edges`.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.gaussian import ILL, rank_two
+from pymc_mrf.kernels.gaussian import ILL, add_rank_two, brought_within, origin, rank_two
 from pymc_mrf.kernels.mixed import (
     MIXED,
     OF_ANSWERS,
@@ -42,16 +42,8 @@ from pymc_mrf.kernels.views.mixed_tilts import (
 from pymc_mrf.kernels.views.mixed_views import (
     MixedData,
     absence_outside_the_cone,
-    add_bias_slopes,
-    change_rows,
-    data_value,
-    look_at_measured,
-    measured_gain,
-    measured_value,
+    find_limits,
     measurement_of,
-    move_precision,
-    taken_from,
-    terms_in_cone,
 )
 from pymc_mrf.kernels.views.table_blocks import fill_pair_moments, fill_table, pair_gain, take_table_off
 
@@ -70,7 +62,7 @@ class ListRoom(NamedTuple):
     shares : (a, K) array
         Probabilities of the states of each answer.
     diagonal, seconds : (c,) arrays
-        As in `mixed_views`.
+        Of the precision, and expected sums over rows of the squares of the measurements.
     products : (P,) array
         Means of what the parameters multiply.
     """
@@ -141,9 +133,29 @@ def refresh(view):
     return view.data.n[0] * (0.5 * log_det - log_sum)
 
 
-@measured_value.register(MixedEdges)
-def measured_value_of_list(view, first, y):
-    """Compute the terms state by state, and the probabilities, into `tilted`."""
+@lean
+def change_rows(S, i, j, own_i, both, own_j):
+    """Return how m_i and m_j turn with `S` (c, c), four numbers, and S_ii, S_ij and S_jj afterwards."""
+    ii, ij, jj = S[i, i], S[i, j], S[j, j]
+    turn = (
+        1.0 + own_i * ii + both * ij,
+        both * ii + own_j * ij,
+        own_i * ij + both * jj,
+        1.0 + both * ij + own_j * jj,
+    )
+    s_ii = ii + own_i * ii * ii + 2.0 * both * ii * ij + own_j * ij * ij
+    s_ij = ij + own_i * ii * ij + both * (ii * jj + ij * ij) + own_j * ij * jj
+    s_jj = jj + own_i * ij * ij + 2.0 * both * ij * jj + own_j * jj * jj
+    return turn, (s_ii, s_ij, s_jj)
+
+
+@lean
+def measured_value(view, first, y):
+    """Log-likelihood gained by a weight between measurements that is y above the present one.
+
+    Within the cone. Mean and variance there, by a row, go to `look`, the probabilities of the states to
+    `tilted`.
+    """
     look, p, n, tilt, tilted = view.look[0], view.at.p, view.data.n[0], view.room.tilt, view.room.tilted
     top = 0.0
     i, j = measurement_of(view, first, 0), measurement_of(view, first, 1)
@@ -168,6 +180,48 @@ def measured_value_of_list(view, first, y):
     look.mean = first_moment / mass
     look.variance = max(second / mass - look.mean**2, 0.0)
     return y * view.data.s[first] + n * (0.5 * np.log(f) - top - np.log(mass))
+
+
+@lean
+def look_at_measured(view, first):
+    """Do what `find_limits` does, and find the log-likelihood without the edge."""
+    find_limits(view, first)
+    look = view.look[0]
+    look.before = measured_value(view, first, origin(look) - view.w[first])
+
+
+@lean
+def terms_in_cone(view, first, x):
+    """Log-likelihood gained at weight x, slope and information; beyond INNER a parabola's."""
+    look, n = view.look[0], view.data.n[0]
+    inside = brought_within(look, x)
+    value = measured_value(view, first, inside - view.w[first]) - look.before
+    slope, information, beyond = view.data.s[first] - n * look.mean, n * look.variance, x - inside
+    value += (slope - 0.5 * information * beyond) * beyond
+    return value, slope - information * beyond, information
+
+
+@lean
+def measured_gain(view, first, x):
+    """Log-likelihood gained at weight x; -inf outside of the cone."""
+    look = view.look[0]
+    if not look.low < x < look.high:
+        return -np.inf
+    return measured_value(view, first, x - view.w[first]) - look.before
+
+
+@lean
+def move_precision(view, i, j, own_i, both, own_j):
+    """Move the means and the covariance of the measurements by `rank_two`."""
+    S, m, by_i, by_j = view.at.S, view.at.m, view.room.tilt, view.room.tilted
+    for s in range(by_i.shape[0]):
+        by_i[s] = own_i * m[i, s] + both * m[j, s]
+        by_j[s] = both * m[i, s] + own_j * m[j, s]
+    for k in range(S.shape[0]):
+        a, b, row = S[k, i], S[k, j], m[k]
+        for s in range(by_i.shape[0]):
+            row[s] += a * by_i[s] + b * by_j[s]
+    add_rank_two(S, i, j, own_i, both, own_j, view.at.L)
 
 
 # Answers to the questions of blocks
@@ -282,6 +336,46 @@ def add_mixed_slopes(view, active, slope):
         room.seconds[j] = n * (at.S[j, j] + dot(room.tilt, m))
     add_bias_slopes(view, room.shares, n, slope[k:])
     return value + data_value(view)
+
+
+@lean
+def data_value(view):
+    """Return the sums over rows that the view's parameters multiply, times these."""
+    data, value = view.data, 0.0
+    for e in range(view.w.shape[0]):
+        value += view.w[e] * data.sums[e]
+    for i in range(data.t.shape[0]):
+        value += view.b[i] * data.t[i]
+    for j in range(data.squares.shape[0]):
+        value -= 0.5 * view.room.diagonal[j] * data.squares[j]
+    return value
+
+
+@lean
+def add_bias_slopes(view, shares, n, slope):
+    """Add the slopes by the biases to `slope` (n_biases,), if they move.
+
+    Of the states of answers n times `shares` (a, K) are expected, and `seconds` as sums of squares.
+    """
+    data, K = view.data, shares.shape[1]
+    if view.n_biases > 0:
+        for i in range(data.t.shape[0]):
+            slope[i] += data.t[i] - n * shares[i // K, i % K]
+        for j in range(data.squares.shape[0]):
+            beyond = view.room.seconds[j] - data.squares[j]
+            slope[data.t.shape[0] + j] += 0.5 * view.room.diagonal[j] * beyond
+
+
+@lean
+def taken_from(view, e, end):
+    """Return what is taken from what is at the other end, as one end sees it by parameter e.
+
+    Nothing if this end is a measurement.
+    """
+    p = view.layout.pairs[e, end]
+    if p >= view.layout.owner.shape[0]:
+        return 0.0
+    return view.field.centre[e, 1 - end, p - view.layout.first[view.layout.owner[p]]]
 
 
 @lean

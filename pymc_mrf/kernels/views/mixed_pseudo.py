@@ -94,7 +94,7 @@ class MixedPseudo(NamedTuple):
     Attributes
     ----------
     data : MixedData
-        Sums over rows times the weights of the conditionals that have them.
+        With `t` and `squares` times the weights of the conditionals that have them.
     b, beta : (a K + c,) arrays
     tables : (a, K) array
     layout : NodeKinds

@@ -225,7 +225,8 @@ def look_at_rows(view, e, x):
         sums.A_u, sums.A_v = present_normalisers(view, e)
         sums.h = rough_information(view, e, e, now.C[u], now.C[v])
     else:
-        fill_all_of_ends(view, e, now.L[u], now.L[v], (-x,), without)
+        fill_ends(view, e, now.L[u], now.L[v], -1.0, (x,), without)
+        sums.g = score(view, e, without.R[0], without.R[1])
         sums.h = rough_information(view, e, e, without.C[0], without.C[1])
     return 0.5 * sums.g * sums.g / sums.h, sums.h
 

@@ -20,7 +20,7 @@ from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.edges.edge_engines import EdgeStart, PseudoClaims, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_step import EdgeStep, belongs_to_nuts, biases_of_fields, is_spike_and_slab
-from pymc_mrf.steps.edges.presence_record import STATISTIC, PresenceRecord
+from pymc_mrf.steps.edges.presence_record import STATISTIC, OtherTerms, PresenceRecord
 
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -165,7 +165,10 @@ class EdgeGibbs(EdgeStep):
     the edge or, if it is absent, a draw from the proposal q; with w = t(x) / q(x), t the density of the edge
     given all else relative to its absence, the probability w / (1 + w) given x has the right mean over the
     chain whatever q is. Of the visits to absent edges of which a bound says that they are hopeless the last
-    one before an edge is told of counts for all: a draw takes 4 to 15 % longer, of 6 to 100 nodes.
+    one before an edge is told of counts for all: a draw takes 4 to 15 % longer, of 6 to 100 nodes. Of
+    vectors that `group_weights` adds up it has the same for each of their sums, from which the probability
+    that a group has an edge, or that groups differ on it, follows
+    (`pymc_mrf.steps.edges.presence_record`).
 
     Under ``likelihood="pseudo"`` the conditionals of both ends of an edge hold the same evidence, half of
     which each counts, so that it is counted once (`pymc_mrf.likelihood.pseudo.conditional_weights`); how
@@ -285,11 +288,12 @@ class EdgeGibbs(EdgeStep):
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         prior = self._prior.read(self._point)[0]
         scale, self._n_edges = prior.slab.scale, len(prior.log_odds)
+        self._others = OtherTerms(rv, self._model)
         self._tells_presence = not likelihood.is_intractable  # of which odds are estimates
         if self._tells_presence:
             self._presence_name = STATISTIC.format(rv.name)
             # PyMC makes a vector for each draw of what it takes for an object
-            size = PresenceRecord(self._n_edges).size
+            size = PresenceRecord(self._n_edges, self._others.n_sums).size
             own = {self._presence_name: (object, [size])}
             self.stats_dtypes_shapes = {**self.stats_dtypes_shapes, **own}
             self.stats_dtypes = [{name: one for name, (one, _) in self.stats_dtypes_shapes.items()}]
@@ -342,7 +346,7 @@ class EdgeGibbs(EdgeStep):
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
         self.record, self.of_pseudo = SampleRecord(), PseudoClaims()
-        self.presence = PresenceRecord(self._n_edges)
+        self.presence = PresenceRecord(self._n_edges, self._others.n_sums)
         self.information = self._information
         self._engine.forget()
 
@@ -369,6 +373,8 @@ class EdgeGibbs(EdgeStep):
         elif any(field.cells.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
+        if not self.tune:
+            self._n_others = self._others.n_present(point)
         return super()._update(point)
 
     def _move(self, w, b, prior):
@@ -392,7 +398,7 @@ class EdgeGibbs(EdgeStep):
             **{f"edge_gibbs_{name}": value for name, value in self._engine.statistics().items()},
         }
         if self._tells_presence:
-            vector = presence.tell(engine.n_told) if is_told else presence.untold()
+            vector = presence.tell(engine.n_told, self._n_others) if is_told else presence.untold()
             stats[self._presence_name] = vector
         record, noise = self.record, stats["edge_gibbs_noise"]
         if not self.tune and is_kept(self.count):

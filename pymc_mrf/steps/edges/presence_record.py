@@ -6,13 +6,24 @@ kept: edge e tells its own at draws e, e + period, e + 2 period, ..., and of eac
 r / period sums, in single precision: they are logs, whose Monte-Carlo errors are larger by far. Of a
 hopeless edge nothing is known but at these draws, which then stand for the others since. It says itself of
 which edges they are, so that draws may be left out or put together.
+
+The parameters of a group may be a sum of several vectors, each moved by a step of its own: an edge is absent
+where all are zero. Each step then tells, for each such sum, of its own vector together with the others, whose
+entries stand still in its sweeps. With p and q the probabilities of presence and absence of its own entry
+given all else, and n others that are not zero, it adds up p / (n + 1) and, where n = 0, q. The mean of q
+where n = 0 is the probability of absence of the edge, whichever step tells it; that of presence is the sum
+over the steps of the means of p / (n + 1), as each of the n + 1 present entries counts 1 / (n + 1).
 """
 
 import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 
+from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.group_weights import CONTRASTS, sums_of_terms, term_names
+from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import Presence
 from pymc_mrf.steps.common.chain_state import Remembering
 
@@ -46,29 +57,33 @@ class PresenceRecord(Remembering):
     Parameters
     ----------
     n_edges : int
+    n_sums : int
+        Sums of which the vector is a term.
 
     Attributes
     ----------
     rng : numpy.random.Generator
         Of its own, so that the draws of the chain are those without it.
-    sums : (2, r) array
-        Logs, of presence and of absence, since they were last told.
+    sums : (1 + n_sums, 2, r) array
+        Logs, of presence and of absence, since they were last told: of the vector, and as a term of sums.
     n_draws : int
         Draws so far.
     """
 
     remembers = ("rng", "sums", "n_draws")
 
-    def __init__(self, n_edges: int) -> None:
+    def __init__(self, n_edges: int, n_sums: int = 0) -> None:
         self.rng = np.random.default_rng(0)
-        self.sums = np.full((2, n_edges), -np.inf)
+        self.sums = np.full((1 + n_sums, 2, n_edges), -np.inf)
+        self._of_draw = np.empty((2, n_edges)) if n_sums else self.sums[0]
         self.n_draws = 0
         self._period = period_of(n_edges)
         self._untold = np.full(self.size, np.nan, dtype=np.float32)
 
     @property
     def size(self) -> int:
-        return N_FIRST + 2 * -(-self.sums.shape[1] // self._period)
+        n_told, _, n_edges = self.sums.shape
+        return N_FIRST + 2 * n_told * -(-n_edges // self._period)
 
     def view(self, rng: np.random.Generator) -> Presence:
         """Return what a sweep adds to; before the first draw, random numbers follow from those of `rng`."""
@@ -76,31 +91,48 @@ class PresenceRecord(Remembering):
             self.rng = np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
         period = self._period
         turn, weight = self.n_draws % period, min(self.n_draws + 1, period)
-        present, absent = self.sums
+        if len(self.sums) > 1:
+            self._of_draw[:] = -np.inf
+            present, absent = self._of_draw
+        else:
+            present, absent = self.sums[0]
         return Presence(present, absent, period, turn, float(weight), 1.0)
 
     def untold(self) -> np.ndarray:
         """Return the statistic of a draw that is not told, in tuning; NaN."""
         return self._untold
 
-    def tell(self, n_visits: int) -> np.ndarray:
+    def tell(self, n_visits: int, n_others: np.ndarray | None = None) -> np.ndarray:
         """Return the statistic of this draw, in which every edge was visited so often.
+
+        `n_others` (n_sums, r): of the other terms of each sum, how many are not zero.
 
         Its first entries are the period and the first edge. Then there are the logs of the mean
         probabilities of presence since the last time, of this edge and of every other one that is a multiple
-        of the period after it; then those of absence. NaN where there is no such edge.
+        of the period after it; then those of absence; then both as a term of each sum. NaN where there is no
+        such edge.
         """
         period = self._period
         first = self.n_draws % period
         self.n_draws += 1
-        told = self.sums[:, first::period]
+        if n_others is not None:
+            self._add(n_others)
+        told = self.sums[..., first::period]
         found = np.full_like(self._untold, np.nan)
         found[:N_FIRST] = period, first
-        found[N_FIRST:].reshape(2, -1)[:, : told.shape[1]] = told - np.log(
+        found[N_FIRST:].reshape(*self.sums.shape[:2], -1)[..., : told.shape[-1]] = told - np.log(
             n_visits * min(self.n_draws, period)
         )
         told[:] = -np.inf
         return found
+
+    def _add(self, n_others: np.ndarray) -> None:
+        """Add what this draw has told to all sums."""
+        present, absent = self._of_draw
+        np.logaddexp(self.sums[0], self._of_draw, out=self.sums[0])
+        for (of_presence, of_absence), n in zip(self.sums[1:], n_others, strict=True):
+            np.logaddexp(of_presence, present - np.log(n + 1.0), out=of_presence)
+            np.logaddexp(of_absence, absent, out=of_absence, where=n == 0)
 
 
 class Batches(NamedTuple):
@@ -116,8 +148,59 @@ class Batches(NamedTuple):
     log_absent: np.ndarray
 
 
-def read_batches(told: np.ndarray, n_edges: int) -> Batches | None:
+class OtherTerms:
+    """Terms of the same sums as a vector, of the parameters that `group_weights` gives groups.
+
+    Parameters
+    ----------
+    rv : variable
+        A `SpikeAndSlab`.
+    model : pymc.Model
+
+    Attributes
+    ----------
+    n_sums : int
+        Sums of which the vector is a term, those of `sums_of_terms` in their order.
+    """
+
+    def __init__(self, rv: Any, model: pm.Model) -> None:
+        self._own, self._heads = rv.name, rv.owner.op.heads
+        self._names, self._is_in = [], np.zeros((0, 0))
+        for name in model.named_vars:
+            common = name.removesuffix(CONTRASTS)
+            if name == common or not rv.name.startswith(common):
+                continue
+            contrasts = value_of(model[name])
+            terms = term_names(common, contrasts)
+            if rv.name in terms:
+                own = terms.index(rv.name)
+                sums = [terms for terms in sums_of_terms(contrasts) if own in terms]
+                is_in = np.zeros((len(sums), len(terms)))
+                for k, of_sum in enumerate(sums):
+                    is_in[k, list(of_sum)] = 1.0
+                self._names = [*terms[:own], *terms[own + 1 :]]
+                self._is_in = np.delete(is_in, own, axis=1)
+        self._sparse = {v.name for v in model.free_RVs if isinstance(v.owner.op, SpikeAndSlabRV)}
+        self.n_sums = len(self._is_in)
+
+    def n_present(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Return how many others of each sum are not zero, (n_sums, r); None if there is no sum.
+
+        What is no `SpikeAndSlab` is never zero.
+        """
+        if not self.n_sums:
+            return None
+        present = np.ones((len(self._names), len(point[self._own][self._heads])))
+        for row, name in zip(present, self._names, strict=True):
+            if name in self._sparse:
+                row[:] = point[name][self._heads] != 0.0
+        return self._is_in @ present
+
+
+def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
     """Put what draws (chain, draw, k) of the statistic tell in order; None if an edge is not in every chain.
+
+    Of the vector itself if `k` is 0, else as a term of the k-th of its sums.
 
     Raises
     ------
@@ -127,11 +210,12 @@ def read_batches(told: np.ndarray, n_edges: int) -> Batches | None:
     period = period_of(n_edges)
     n_slots = -(-n_edges // period)
     periods = told[..., 0][~np.isnan(told[..., 0])]
-    if told.shape[-1] != N_FIRST + 2 * n_slots or (periods != period).any():
+    n_told, rest = divmod(told.shape[-1] - N_FIRST, 2 * n_slots)
+    if rest or n_told <= k or (periods != period).any():
         raise ValueError(f"{told.shape[-1]} entries of a statistic are not those of {n_edges} edges")
     if not periods.size:
         return None
-    logs = told[..., N_FIRST:].reshape(*told.shape[:2], 2, n_slots)
+    logs = told[..., N_FIRST:].reshape(*told.shape[:2], n_told, 2, n_slots)[:, :, k]
     parts = [
         [logs[chain, told[chain, :, 1] == first] for first in range(min(period, n_edges))]
         for chain in range(len(told))

@@ -1,6 +1,8 @@
 """What sweeps tell of the probability of every edge, against enumeration and against the draws."""
 
+import warnings
 from copy import deepcopy
+from itertools import product
 
 import arviz as az
 import numpy as np
@@ -10,6 +12,8 @@ import xarray as xr
 from scipy import special, stats
 
 import pymc_mrf as pmrf
+from pymc_mrf.analysis.presence import LN10
+from pymc_mrf.distributions.group_weights import group_contrasts, sums_of_terms
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches
@@ -239,6 +243,98 @@ def test_a_random_prior_probability_is_averaged_over(make, name):
     told = idata.sample_stats[f"edge_gibbs_presence_{name}"].values
     gaps = gaps_to_draws(np.array(read_batches(told, draws.shape[-1])), (draws != 0.0).astype(float))
     assert len(gaps) and gaps.max() < Z
+
+
+PAIR = pmrf.PairwiseGraph("ab", [("a", "b")])
+# rows of each group, and the weight of their one edge
+GROUPS = {2: ((90, 60), (1.6, 1.1)), 3: ((20, 20, 30), (0.3, 0.3, 1.6))}
+N_POINTS = {2: 160, 3: 36}  # of each vector; with 8 more log odds change by .03 at most
+
+
+def groups_of_pairs(k, p=0.4):
+    """Model of one edge in k groups; how many rows have both nodes, and all rows, of each."""
+    (sizes, weights), values = GROUPS[k], []
+    with pm.Model(coords=pmrf.coords(PAIR)) as model:
+        w = pmrf.SpikeAndSlab("w", p, pm.Normal.dist(0, 1), dims="edge")
+        of_group = pmrf.group_weights(w, list("rst"[:k]), 0.3, pm.Normal.dist(0, 0.7))
+        for g, (n, weight) in enumerate(zip(sizes, weights, strict=True)):
+            shares = np.exp([0.0, 0.0, 0.0, weight])
+            n_both, *_ = counts = np.round(n * shares / shares.sum()).astype(int)[::-1]
+            x = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], counts, axis=0)
+            pmrf.BoltzmannMachine(f"x_{g}", of_group["rst"[g]], np.zeros(2), graph=PAIR, observed=x)
+            values.append((n_both, len(x)))
+    return model, values
+
+
+def evidence_of_groups(k, values, p=0.4, of_each=0.3):
+    """Log odds, by quadrature, of the edge in a group, and of a difference of the first two and of all."""
+    contrasts = group_contrasts(k)
+    n_apart = np.count_nonzero(contrasts[0] != contrasts[1])
+    of_each = 1.0 - (1.0 - of_each) ** (1.0 / n_apart)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(N_POINTS[k])
+    log_weights = np.log(weights / weights.sum())
+    found = {}
+    for is_there in product((False, True), repeat=1 + contrasts.shape[1]):
+        prior = [p, *[of_each] * contrasts.shape[1]]
+        log_prior = sum(
+            np.log(q if there else 1.0 - q) for there, q in zip(is_there, prior, strict=True)
+        )
+        sds = np.array([1.0, *[0.7] * contrasts.shape[1]])[list(is_there)]
+        grid = np.array(np.meshgrid(*(nodes * sd for sd in sds), indexing="ij"))
+        grid = grid.reshape(len(sds), -1 if len(sds) else 1)
+        of_grid = sum(np.meshgrid(*[log_weights] * len(sds), indexing="ij"), np.zeros(1)).ravel()
+        factors = np.column_stack([np.ones(k), contrasts])[:, list(is_there)]
+        log_value = sum(
+            both * of_group - n * np.log(3.0 + np.exp(of_group))
+            for (both, n), of_group in zip(values, factors @ grid, strict=True)
+        )
+        found[is_there] = log_prior + special.logsumexp(of_grid + log_value)
+    terms = np.array(list(found))
+    logs = np.array(list(found.values()))
+
+    def log_odds(of_sum):
+        present = terms[:, list(of_sum)].any(axis=1)
+        return special.logsumexp(logs[present]) - special.logsumexp(logs[~present])
+
+    pair = 1 + np.flatnonzero(contrasts[0] != contrasts[1])
+    return [log_odds(range(terms.shape[1])), log_odds(pair), log_odds(range(1, terms.shape[1]))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", GROUPS)
+def test_evidence_of_sums_of_vectors(k):
+    """Of an edge of a group, which of two no draw lacks, and of differences of two and more."""
+    model, values = groups_of_pairs(k)
+    idata = sampled(model, draws=2000)
+    assert k > 2 or (idata.posterior["w_r"] != 0.0).all()
+    differ = [
+        pmrf.summarize_differences(idata, "w", graph=PAIR, between=between, model=model).iloc[0]
+        for between in (["r", "s"], None)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inclusion = pmrf.analysis.edge_inclusion(idata, "w_r", prior_inclusion=0.5)
+    found = [float(inclusion["log10_bayes_factor"][0]) * LN10]
+    errors = [float(inclusion["log10_bayes_factor_mcse"][0]) * LN10]
+    for row in differ:
+        found.append(special.logit(row["inclusion"]))
+        errors.append(row["inclusion_mcse"] / row["inclusion"] / (1.0 - row["inclusion"]))
+    assert 0.0 < min(errors) and max(errors) < 0.3
+    for of_each, agrees in ((0.3, True), (0.5, False)):
+        gaps = np.abs(np.array(found) - evidence_of_groups(k, values, of_each=of_each))
+        assert (gaps < Z * np.array(errors) + 0.05).all() == agrees, gaps / errors
+
+
+def test_sums_of_which_vectors_are_terms():
+    assert sums_of_terms(group_contrasts(2)) == [(0, 1)]
+    of_three = [(0, 1, 2, 3), (1, 2), (1, 2, 3), (1, 3), (2, 3)]
+    assert sums_of_terms(group_contrasts(3)) == of_three
+    # the first group has no part in the second contrast
+    assert sums_of_terms(np.array([[2.0, 0.0], [-1.0, 1.0], [-1.0, -1.0]])) == [
+        (0, 1),
+        (0, 1, 2),
+        (1, 2),
+    ]
 
 
 def test_telling_changes_no_draw():
