@@ -153,7 +153,7 @@ def summarize_edges(
     >>> arviz.plot_trace(idata, var_names="weight", coords={"edge": doubtful})
     """
     sort = checked_order(sort)
-    low, high = checked_bounds(bounds)
+    bounds = checked_bounds(bounds)
     var_name, graph, n_states = known_edges("summarize_edges", model, var_name, graph, n_states)
     graph = as_directed_or_not(graph)
     warn_of_cone(idata, model, group)
@@ -169,7 +169,7 @@ def summarize_edges(
             sizes = table_sizes_of(n_states, graph)
             prior_inclusion = None if of_entries is None else of_entries[np.cumsum(sizes) - 1]
         edges = inclusion_of(values, prior_inclusion, terms_told(idata, var_name, group))
-    return edge_rows(values, edges, graph, (low, high), sort, ci_prob)
+    return edge_rows(values, edges, graph, bounds, sort, ci_prob)
 
 
 def checked_order(sort: Any) -> str:

@@ -67,7 +67,9 @@ def edge_inclusion(
         One entry per edge of each of
 
         - ``inclusion``: mean, over the draws of all chains, of the probability of the edge given all else,
-          which `EdgeGibbs` tells; of another step the share of draws with the edge.
+          which `EdgeGibbs` tells; of another step the share of draws with the edge. Of the parameters of a
+          group, sums of several vectors, it is put together from what the steps of all of them tell or, where
+          that is less sure, the share of draws.
         - ``inclusion_mcse``: Monte-Carlo standard error of ``inclusion`` (Vehtari et al., 2021), from
           the autocorrelation of these probabilities, or of the indicator of the edge. Of a share it is 0
           where the indicator is the same in every draw, which says only that a change is rare, not that

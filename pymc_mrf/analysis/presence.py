@@ -8,7 +8,7 @@ their steps tell of each together with the others is put together, by
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -16,9 +16,18 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import errors_of_means
 from pymc_mrf.checks import warn_user
 
+if TYPE_CHECKING:
+    from pymc_mrf.steps.edges.presence_record import Batches
+
 MANY_EDGES = 10_000
 """Edges from which on errors are those of parts of chains as if they were independent, each being of 40 draws
 or more: what ArviZ does for each edge takes minutes."""
+
+FEWEST_TOLD = 30
+"""Parts of chains that tell of a sum, below which how much they vary says nothing."""
+
+LEAST_REST = 1e-3
+"""Probability below which it is not read from that of the other state."""
 
 FEWEST_PARTS = 4  # of each chain, below which there is no Monte-Carlo error
 MAX_ERROR = 0.5
@@ -35,6 +44,8 @@ large, above; the errors from the draws were below 1 in both cases."""
 UNLIKELY = 1e-3  # probability, over all edges, with which chains that have mixed are warned of
 DISAGREEMENT = 0.02  # of both estimates, below which nobody is warned
 
+ONE_SD = 0.841  # quantile of a normal variable, one standard deviation above its median
+LEAST = 1e-300
 LN10 = np.log(10.0)
 
 
@@ -46,7 +57,7 @@ class TermTold(NamedTuple):
     statistic : DataArray
         Of `sample_stats`.
     k : int
-        By its place among the sums of this vector, from 1; 0 if it is all.
+        Place of the sum among those of the vector, from 1; 0 if the vector is the whole sum.
     """
 
     statistic: xr.DataArray
@@ -107,7 +118,7 @@ def terms_told(idata: xr.DataTree, var_name: str, group: str) -> list[TermTold]:
     data: Any = idata["constant_data"].data_vars if "constant_data" in idata else {}
     for name, contrasts in data.items():
         common = str(name).removesuffix(CONTRASTS)
-        if common != name and var_name.startswith(common) and "group" in contrasts.coords:
+        if common != name and contrasts.dims == ("group", f"{common}_difference"):
             names = [f"{common}_{ending}" for ending in group_names(contrasts["group"].values.tolist())]
             if var_name in names:
                 of_group = contrasts.values[names.index(var_name)]
@@ -121,7 +132,7 @@ def told_of_sum(
 ) -> list[TermTold]:
     """Find what the steps of some terms of `group_weights`, as of `sums_of_terms`, told of their sum."""
     from pymc_mrf.distributions.group_weights import sums_of_terms, term_names
-    from pymc_mrf.steps.edges.presence_record import STATISTIC
+    from pymc_mrf.steps.edges.presence_record import STATISTIC, n_sums
 
     sums, names = sums_of_terms(contrasts), term_names(common, contrasts)
     known = _statistics(idata, group)
@@ -130,8 +141,15 @@ def told_of_sum(
         return []
     if len(terms) == 1:
         return [TermTold(known[told[0]], 0)]
-    places = [1 + [of_sum for of_sum in sums if t in of_sum].index(terms) for t in terms]
-    return [TermTold(known[name], k) for name, k in zip(told, places, strict=True)]
+    found = []
+    for t, name in zip(terms, told, strict=True):
+        of_term = [of_sum for of_sum in sums if t in of_sum]
+        if n_sums(known[name].values) != len(
+            of_term
+        ):  # of a vector that is a term of other sums as well
+            return []
+        found.append(TermTold(known[name], 1 + of_term.index(terms)))
+    return found
 
 
 def _statistics(idata: xr.DataTree, group: str) -> Mapping:
@@ -158,12 +176,13 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
             "are shares of draws. Leave the same draws out of all groups, as idata.sel(draw=...) does"
         )
         return None
-    batches = [
-        read_batches(term.statistic.transpose("chain", "draw", ...).values, values.shape[-1], term.k)
-        for term in terms
+    r = values.shape[-1]
+    read = [
+        read_batches(term.statistic.transpose("chain", "draw", ...).values, r, term.k) for term in terms
     ]
-    if any(of_term is None for of_term in batches):
-        period, told = period_of(values.shape[-1]), statistics[0]
+    batches = [of_term for of_term in read if of_term is not None]
+    if len(batches) < len(read):
+        period, told = period_of(r), statistics[0]
         if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
             warn_user(
                 f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
@@ -171,34 +190,77 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
                 f"Keep all draws, or every k-th, k and {period} having no common factor"
             )
         return None
-    log_present, log_absent = _of_sum(batches)
-    n_chains, n_parts, r = log_present.shape
-    present, absent = _log_mean(log_present), _log_mean(log_absent)
-    if (present == -np.inf).any():  # no visit to a hopeless edge was told
+    present, absent = (_estimated(logs) for logs in _of_sum(batches))
+    if (present.log_mean == -np.inf).any():  # no visit to a hopeless edge was told
         return None
-    is_likely = present > absent
-    log_smaller = np.where(is_likely, absent, present)
-    logs = np.where(is_likely, log_absent, log_present)
-    # terms that are never zero together tell nothing of absence: no part does
-    logs -= np.where(log_smaller == -np.inf, 0.0, log_smaller)
+    n_draws = values.sizes["chain"] * values.sizes["draw"]
+    of_presence = np.array([np.ones(r, bool), np.zeros(r, bool), n_present < n_draws / 2])
+    estimates = [present, absent]
+    if len(terms) > 1:  # whose steps tell of presence and of absence at different draws
+        estimates.append(_counted(values, n_present))
+    log_mean, error, varies_little = map(np.array, zip(*estimates, strict=True))
+    best = np.argmin(log_mean[:2], axis=0)
+    if len(terms) > 1:
+        is_rated = (error > 0.0) & (log_mean < np.log1p(-LEAST_REST))
+        log_error = np.where(is_rated, log_mean + np.log(np.where(is_rated, error, 1.0)), np.inf)
+        best = np.where(is_rated.any(axis=0), np.argmin(log_error, axis=0), best)
+    chosen = best, np.arange(r)
+    log_mean, error = log_mean[chosen], error[chosen]
+    is_rest = log_mean > np.log(0.5)
+    rest = np.maximum(-np.expm1(log_mean), LEAST)
+    log_smaller = np.where(is_rest, np.log(rest), log_mean)
+    error = np.where(is_rest, error * np.exp(log_mean) / rest, error)
+    is_likely = of_presence[chosen] == is_rest
+    seen = np.where(is_likely, n_draws - n_present, n_present)
+    is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | (varies_little[chosen] & ~is_rest))
+    return Told(is_likely, log_smaller, error, is_known)
+
+
+class _Estimate(NamedTuple):
+    """Logs (r,) of probabilities, their relative Monte-Carlo errors, and whether what tells varies little."""
+
+    log_mean: np.ndarray
+    error: np.ndarray
+    varies_little: np.ndarray
+
+
+def _estimated(logs: np.ndarray) -> _Estimate:
+    """Average what parts of chains (chain, part, r) tell."""
+    n_chains, n_parts, r = logs.shape
+    log_mean = _log_mean(logs)
+    is_told = log_mean > -np.inf
+    relative = logs - np.where(is_told, log_mean, 0.0)
     error = np.full(r, np.nan)
     if n_parts >= FEWEST_PARTS:
-        parts = np.exp(logs)
+        parts = np.exp(relative)
         if r < MANY_EDGES:
             error = errors_of_means(parts)
         else:
             error = parts.std(axis=(0, 1), ddof=1) / np.sqrt(n_chains * n_parts)
-    is_told = log_smaller > -np.inf
-    error[~is_told] = np.nan
-    typical = np.full(r, np.nan)
-    of_told = logs[..., is_told]
-    typical[is_told] = np.nanmedian(np.where(of_told == -np.inf, np.nan, of_told), axis=(0, 1))
-    n_draws = values.sizes["chain"] * values.sizes["draw"]
-    seen = np.where(is_likely, n_draws - n_present, n_present)
+    error[~is_told] = np.nan  # as of terms that are never zero together
+    n_told = np.count_nonzero(logs > -np.inf, axis=(0, 1))[is_told]
+    n_all = n_chains * n_parts
+    of_told = np.where(relative == -np.inf, np.nan, relative)[..., is_told]
+    typical = np.nanmedian(of_told, axis=(0, 1))
     # of a lognormal variable the log of the mean is above the median by half the variance of the logs
-    varies_little = -2.0 * typical < np.log(n_chains * n_parts)
-    is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | varies_little)
-    return Told(is_likely, log_smaller, error, is_known)
+    variance = -2.0 * (typical + np.log(n_told / n_all))
+    in_part = n_told < n_all  # of whose mean less is known
+    high = np.nanquantile(of_told[..., in_part], ONE_SD, axis=(0, 1))
+    variance[in_part] = np.maximum(variance[in_part], (high - typical[in_part]) ** 2)
+    varies_little = np.zeros(r, dtype=bool)
+    varies_little[is_told] = (variance < np.log(n_told)) & (~in_part | (n_told >= FEWEST_TOLD))
+    return _Estimate(log_mean, error, varies_little)
+
+
+def _counted(values: xr.DataArray, n_present: np.ndarray) -> _Estimate:
+    """Count the draws (chain, draw, r) of the rarer state of each edge; of many edges without an error."""
+    n_draws = values.sizes["chain"] * values.sizes["draw"]
+    rarer = np.minimum(n_present, n_draws - n_present) / n_draws
+    error = np.full(len(rarer), np.nan)
+    if len(rarer) < MANY_EDGES and values.sizes["draw"] >= FEWEST_PARTS:
+        error = errors_of_means((values.values != 0.0).astype(np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _Estimate(np.log(rarer), np.where(rarer > 0.0, error / rarer, np.nan), rarer < 0.0)
 
 
 def _log_mean(logs: np.ndarray) -> np.ndarray:
@@ -209,19 +271,19 @@ def _log_mean(logs: np.ndarray) -> np.ndarray:
         return least + np.log(np.exp(logs - least).mean(axis=(0, 1)))
 
 
-def _of_sum(batches: list) -> tuple[np.ndarray, np.ndarray]:
+def _of_sum(batches: Sequence["Batches"]) -> tuple[np.ndarray, np.ndarray]:
     """Put together what the steps of all terms tell of presence and absence, (chain, part, r).
 
-    Absence is told by the step of the term that carries most of the presence of an edge, whose others are
-    zero most often.
+    Each step tells of absence where the others are zero: the more of its parts do, the more it counts.
     """
     present = [of_term.log_present for of_term in batches]
-    absent = [of_term.log_absent for of_term in batches]
+    absent = np.array([of_term.log_absent for of_term in batches])
     if len(batches) == 1:
         return present[0], absent[0]
-    best = np.argmax([_log_mean(logs) for logs in present], axis=0)
-    told = np.take_along_axis(np.array(absent), best[None, None, None, :], axis=0)[0]
-    return np.logaddexp.reduce(present), told
+    n_told = np.count_nonzero(absent > -np.inf, axis=(1, 2))
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(n_told / np.maximum(n_told.sum(axis=0), 1))
+    return np.logaddexp.reduce(present), np.logaddexp.reduce(absent + log_weights[:, None, None, :])
 
 
 def warn_of_disagreement(

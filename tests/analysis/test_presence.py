@@ -17,7 +17,7 @@ def results(log_odds, present):
     """Draws of three edges, and the log odds that their step told, each (chain, draw, 3)."""
     of_presence, of_absence = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
     assert period_of(3) == 1
-    head = np.broadcast_to([1.0, 0.0], (*log_odds.shape[:2], 2))
+    head = np.broadcast_to([1.0, 0.0, 0.0], (*log_odds.shape[:2], 3))
     told = np.concatenate([head, of_presence, of_absence], axis=2)
     coords = {"chain": np.arange(len(told)), "draw": np.arange(told.shape[1])}
     draws = xr.DataArray(0.5 * present, dims=("chain", "draw", "edge"))
@@ -143,4 +143,4 @@ def test_draws_that_are_left_out_leave_out_what_was_told(rng):
     with pytest.warns(UserWarning, match="w: what its step told of edges, .* is of other draws"):
         counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     np.testing.assert_array_equal(counted.inclusion, (tree.posterior.w.values != 0.0).mean((0, 1)))
-    assert told.shape == (2, N, 8)
+    assert told.shape == (2, N, 9)

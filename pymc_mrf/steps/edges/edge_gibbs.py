@@ -373,7 +373,7 @@ class EdgeGibbs(EdgeStep):
         elif any(field.cells.changes for field in self._fields):
             states = [field.present(point) for field in self._fields]
             self._engine.set_data(by_block(self._fields, states))
-        if not self.tune:
+        if self._tells_presence and not self.tune:
             self._n_others = self._others.n_present(point)
         return super()._update(point)
 

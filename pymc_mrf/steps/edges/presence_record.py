@@ -42,7 +42,7 @@ MANY_HOPELESS = 1000
 
 PERIOD_OF_MANY = 250
 
-N_FIRST = 2  # entries of the statistic that say of which edges it is
+N_FIRST = 3  # entries of the statistic that say of which edges and of how many sums it is
 
 
 def period_of(n_edges: int) -> int:
@@ -75,7 +75,7 @@ class PresenceRecord(Remembering):
     def __init__(self, n_edges: int, n_sums: int = 0) -> None:
         self.rng = np.random.default_rng(0)
         self.sums = np.full((1 + n_sums, 2, n_edges), -np.inf)
-        self._of_draw = np.empty((2, n_edges)) if n_sums else self.sums[0]
+        self._of_draw = np.empty((2, n_edges))
         self.n_draws = 0
         self._period = period_of(n_edges)
         self._untold = np.full(self.size, np.nan, dtype=np.float32)
@@ -91,11 +91,9 @@ class PresenceRecord(Remembering):
             self.rng = np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
         period = self._period
         turn, weight = self.n_draws % period, min(self.n_draws + 1, period)
-        if len(self.sums) > 1:
-            self._of_draw[:] = -np.inf
-            present, absent = self._of_draw
-        else:
-            present, absent = self.sums[0]
+        self._of_draw[:] = -np.inf
+        # where there is nothing else to add to, the sums themselves
+        present, absent = self._of_draw if len(self.sums) > 1 else self.sums[0]
         return Presence(present, absent, period, turn, float(weight), 1.0)
 
     def untold(self) -> np.ndarray:
@@ -107,10 +105,10 @@ class PresenceRecord(Remembering):
 
         `n_others` (n_sums, r): of the other terms of each sum, how many are not zero.
 
-        Its first entries are the period and the first edge. Then there are the logs of the mean
-        probabilities of presence since the last time, of this edge and of every other one that is a multiple
-        of the period after it; then those of absence; then both as a term of each sum. NaN where there is no
-        such edge.
+        Its first entries are the period, the first edge and the number of sums. Then there are the logs of
+        the mean probabilities of presence since the last time, of this edge and of every other one that is a
+        multiple of the period after it; then those of absence; then both as a term of each sum. NaN where
+        there is no such edge.
         """
         period = self._period
         first = self.n_draws % period
@@ -119,7 +117,7 @@ class PresenceRecord(Remembering):
             self._add(n_others)
         told = self.sums[..., first::period]
         found = np.full_like(self._untold, np.nan)
-        found[:N_FIRST] = period, first
+        found[:N_FIRST] = period, first, len(self.sums) - 1
         found[N_FIRST:].reshape(*self.sums.shape[:2], -1)[..., : told.shape[-1]] = told - np.log(
             n_visits * min(self.n_draws, period)
         )
@@ -160,26 +158,32 @@ class OtherTerms:
     Attributes
     ----------
     n_sums : int
-        Sums of which the vector is a term, those of `sums_of_terms` in their order.
+        Sums of which the vector is a term, those of `sums_of_terms` in their order; none if it is a term of
+        those of several calls.
     """
 
     def __init__(self, rv: Any, model: pm.Model) -> None:
         self._own, self._heads = rv.name, rv.owner.op.heads
         self._names, self._is_in = [], np.zeros((0, 0))
-        for name in model.named_vars:
-            common = name.removesuffix(CONTRASTS)
-            if name == common or not rv.name.startswith(common):
+        n_found = 0
+        for data, dims in model.named_vars_to_dims.items():
+            common = data.removesuffix(CONTRASTS)
+            if data == common or tuple(dims) != ("group", f"{common}_difference"):
                 continue
-            contrasts = value_of(model[name])
-            terms = term_names(common, contrasts)
-            if rv.name in terms:
-                own = terms.index(rv.name)
-                sums = [terms for terms in sums_of_terms(contrasts) if own in terms]
-                is_in = np.zeros((len(sums), len(terms)))
-                for k, of_sum in enumerate(sums):
-                    is_in[k, list(of_sum)] = 1.0
-                self._names = [*terms[:own], *terms[own + 1 :]]
-                self._is_in = np.delete(is_in, own, axis=1)
+            contrasts = value_of(model[data])
+            names = term_names(common, contrasts)
+            if rv.name not in names:
+                continue
+            n_found += 1
+            own = names.index(rv.name)
+            sums = [of_sum for of_sum in sums_of_terms(contrasts) if own in of_sum]
+            is_in = np.zeros((len(sums), len(names)))
+            for k, of_sum in enumerate(sums):
+                is_in[k, list(of_sum)] = 1.0
+            self._names = [*names[:own], *names[own + 1 :]]
+            self._is_in = np.delete(is_in, own, axis=1)
+        if n_found > 1:  # sums of which are terms of further sums
+            self._is_in = np.zeros((0, 0))
         self._sparse = {v.name for v in model.free_RVs if isinstance(v.owner.op, SpikeAndSlabRV)}
         self.n_sums = len(self._is_in)
 
@@ -197,6 +201,12 @@ class OtherTerms:
         return self._is_in @ present
 
 
+def n_sums(told: np.ndarray) -> int:
+    """Read of how many sums draws (chain, draw, k) of the statistic tell."""
+    found = told[..., 2][~np.isnan(told[..., 2])]
+    return int(found[0]) if found.size else 0
+
+
 def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
     """Put what draws (chain, draw, k) of the statistic tell in order; None if an edge is not in every chain.
 
@@ -210,11 +220,15 @@ def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
     period = period_of(n_edges)
     n_slots = -(-n_edges // period)
     periods = told[..., 0][~np.isnan(told[..., 0])]
-    n_told, rest = divmod(told.shape[-1] - N_FIRST, 2 * n_slots)
-    if rest or n_told <= k or (periods != period).any():
-        raise ValueError(f"{told.shape[-1]} entries of a statistic are not those of {n_edges} edges")
     if not periods.size:
         return None
+    n_told = 1 + n_sums(told)
+    if told.shape[-1] != N_FIRST + 2 * n_slots * n_told or (periods != period).any():
+        raise ValueError(
+            f"{told.shape[-1]} entries of the statistic {STATISTIC.format('...')} are not those of {n_edges} "
+            "edges: it is of other edges, or of another version of this package. Without it, as by "
+            "idata.sample_stats.drop_vars, probabilities are shares of draws"
+        )
     logs = told[..., N_FIRST:].reshape(*told.shape[:2], n_told, 2, n_slots)[:, :, k]
     parts = [
         [logs[chain, told[chain, :, 1] == first] for first in range(min(period, n_edges))]

@@ -373,7 +373,7 @@ def test_sums_of_large_fields_are_told_now_and_then(r):
         record.sums[:] = np.logaddexp(record.sums, np.log([now, 1.0 - now]) + np.log(2.0))
         told.append(record.tell(2))
     told = np.array(told)[None]
-    assert told.shape[-1] <= 2 + 2 * max(16, -(-r // 40))
+    assert told.shape[-1] <= 3 + 2 * max(16, -(-r // 40))
     batches = read_batches(told, r)
     period = period_of(r)
     for e in {0, r // 2, r - 1}:
