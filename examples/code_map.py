@@ -60,7 +60,7 @@ AREAS = {
     "kernels:exact_edges kernels:split_field kernels:enumerated_field kernels:shared_edges "
     "kernels:densities kernels:slab_cells kernels:r*_edges kernels:repeated_sweeps "
     "likelihood:edge_engine likelihood:edge_field likelihood:wrapped_engine likelihood:*_edges "
-    "likelihood:columns likelihood:draw_cost steps:edge_* steps:presence_record "
+    "likelihood:data_counts likelihood:draw_cost steps:edge_* steps:presence_record "
     "distributions:spike_and_slab distributions:group_weights",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups "
     "kernels:group_labels kernels:partitions kernels:series likelihood:base_density likelihood:*_groups "

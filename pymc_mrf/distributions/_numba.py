@@ -8,11 +8,12 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph import Apply
+from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
+from pytensor.graph import Apply, Op
 
 SOURCES = ("distributions", "graph", "kernels", "likelihood")
 """Folders with all that compiled functions run, or contain as constants."""
@@ -83,6 +84,30 @@ class NumbaOp(_Registered):
             output_storage, values if isinstance(values, tuple) else (values,), strict=True
         ):
             storage[0] = np.asarray(value)
+
+
+class ValueAndSlopes(NumbaOp, Op):
+    """Base of the Ops of a value and its gradient by the first inputs, one for each further output.
+
+    PyTensor merges the nodes of a function and of its gradient, so that both cost one evaluation.
+    """
+
+    what: ClassVar[str]  # the value is, for messages
+
+    def connection_pattern(self, node):
+        return [[i < len(node.outputs) - 1] * len(node.outputs) for i in range(len(node.inputs))]
+
+    def pullback(self, inputs, outputs, cotangents):
+        """Multiply by the gradient, which itself has none here."""
+        value, *of_slopes = cotangents
+        slopes = outputs[1:]
+        if any(not isinstance(g.type, DisconnectedType) for g in of_slopes):
+            why = f"second derivatives of {self.what}"
+            return [grad_not_implemented(self, i, x, why) for i, x in enumerate(inputs)]
+        return [
+            *(value * slope for slope in slopes),
+            *(disconnected_type() for _ in inputs[len(slopes) :]),
+        ]
 
 
 class NumbaRV(_Registered):

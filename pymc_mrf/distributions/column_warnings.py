@@ -9,7 +9,7 @@ import pymc as pm
 from pymc_mrf.checks import few, warn_user
 from pymc_mrf.distributions.parents import values_behind
 from pymc_mrf.distributions.symbolic_tables import strip_views
-from pymc_mrf.fields.gaussian import dependent_columns, told_of
+from pymc_mrf.fields.table_columns import dependent_columns, told_of
 from pymc_mrf.graph.lagged import LaggedGraph
 
 FEWEST_ROWS = 10  # in fewer, a column is constant by chance

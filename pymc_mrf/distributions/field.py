@@ -23,8 +23,7 @@ from pymc_mrf.distributions.field_parameters import check_dims, check_rows
 from pymc_mrf.distributions.field_rv import DiscreteFieldRV, mark_observed, register_partly
 from pymc_mrf.distributions.parents import field_node, tag_parents
 from pymc_mrf.fields.family import Family
-from pymc_mrf.fields.gaussian import told_of
-from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels
+from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels, told_of
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 

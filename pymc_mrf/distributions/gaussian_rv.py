@@ -12,13 +12,13 @@ import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import SymbolicRandomVariable, _support_point
 from pymc.logprob.abstract import _logprob
-from pytensor.gradient import DisconnectedType, disconnected_type, grad_not_implemented
+from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply, Op
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.random.op import RandomVariable
 
-from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions._numba import NumbaOp, ValueAndSlopes
 from pymc_mrf.distributions.field_rv import FieldRV
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
@@ -212,7 +212,7 @@ def drawn_in(weight, diagonal, ends: np.ndarray, K) -> tuple:
     return inner, pt.switch(is_outside, GAP + square, 0.0)
 
 
-class LogDeterminant(NumbaOp, Op):
+class LogDeterminant(ValueAndSlopes):
     """Log determinant of the precision, NaN outside the cone, and its gradient.
 
     By weight (r,) and diagonal (d,). Cost follows the fill-in of the factor: see `CholeskyPattern`.
@@ -220,6 +220,7 @@ class LogDeterminant(NumbaOp, Op):
 
     __props__ = ("graph",)
     gufunc_signature = "(r),(d)->(),(r),(d)"
+    what = "the log determinant"
 
     def __init__(self, graph: PairwiseGraph) -> None:
         self.graph = graph
@@ -241,16 +242,6 @@ class LogDeterminant(NumbaOp, Op):
             return np.asarray(value), -slopes[d:], slopes[:d].copy()
 
         return log_determinant
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Multiply by the gradient, which itself has none here."""
-        value, *of_gradient = cotangents
-        if any(not isinstance(g.type, DisconnectedType) for g in of_gradient):
-            return [
-                grad_not_implemented(self, i, x, "second derivatives of the log determinant")
-                for i, x in enumerate(inputs)
-            ]
-        return [value * slope for slope in outputs[1:]]
 
 
 class LogDensityOfSeen(NumbaOp, Op):

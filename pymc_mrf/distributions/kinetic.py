@@ -257,10 +257,6 @@ class KineticMRF(DiscreteField):
             node_parameter(bias, family, graph, "bias"), 1 + family.node_axes, rows, "bias"
         )
         n_axes = edge.type.ndim, node.type.ndim
-        if likelihood != "auto" and not graph.n_links:
-            raise ValueError(
-                f"likelihood={likelihood!r} is for links within rows; without them it is exact: leave it out"
-            )
         n_sweeps = whole_number(n_sweeps, "n_sweeps", 1)
         op = KineticRV(graph, family, rows, n_axes=n_axes, n_sweeps=n_sweeps)
         op = op.under(

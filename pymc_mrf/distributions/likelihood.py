@@ -1,8 +1,8 @@
 """What a likelihood is: one interface, one registry of all, and which of them "auto" takes.
 
 A field asks its likelihood for its log density, steps ask it for engines, `diagnose` for checks, messages
-whether it would serve. Nobody asks for its name. Each lies in a folder of `pymc_mrf.likelihood`, which is
-loaded when a field is declared that may have it, so that the layers below know none of them.
+whether it would serve. Nobody asks for its name. Each lies in a folder of `pymc_mrf.likelihood` and is found
+by the name of its module, so that the layers below import none of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ import pymc as pm
 
 from pymc_mrf.checks import check_option
 from pymc_mrf.distributions.arguments import NO_DATA, GivenData
+from pymc_mrf.distributions.chain_record import SampleRecord
 from pymc_mrf.distributions.foreign_routes import probability_or_nan
 
 EXACT = "exact"
@@ -171,8 +172,12 @@ class Likelihood:
     def of_groups(self) -> dict[str, Any]:
         return {}
 
+    def record(self) -> SampleRecord:
+        """Begin the record of a chain."""
+        return SampleRecord()
+
     def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
-        """Say what a `SampleRecord` of a chain speaks against it, each with its remedy.
+        """Say what in the `record` of a chain speaks against it, each with its remedy.
 
         `name` is that of the edges, `fields` are of `ObservedField`, with likelihoods as this one.
         """

@@ -1,16 +1,14 @@
 """PyTensor Ops for the exact log-partition function of a field, by junction tree.
 
-Further outputs are marginals, which are its gradient: PyTensor merges the nodes of a function and of its
-gradient, so that both cost one pass over the tree. That of a field of which some variables are known has no
-gradient.
+Further outputs are marginals, which are its gradient. That of a field of which some variables are known has
+no gradient.
 """
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType, grad_not_implemented
 from pytensor.graph import Op
 
-from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions._numba import NumbaOp, ValueAndSlopes
 from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.junction_tree import JunctionTree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernels
@@ -43,7 +41,7 @@ def workspace_allocator(tree: JunctionTree):
     return allocate
 
 
-class LogPartition(NumbaOp, Op):
+class LogPartition(ValueAndSlopes):
     """A(edge_tables, node_tables), its marginals P(x_u, x_v) (r, K, K) and P(x_i) (d, K).
 
     Raises a ValueError if the junction tree is too wide; the message states its width and memory.
@@ -51,6 +49,7 @@ class LogPartition(NumbaOp, Op):
 
     __props__ = ("tree",)
     gufunc_signature = "(r,k,k),(d,k)->(),(r,k,k),(d,k)"
+    what = "the log-partition function"
 
     def __init__(self, tree: JunctionTree) -> None:
         self.tree = tree
@@ -74,16 +73,6 @@ class LogPartition(NumbaOp, Op):
             )
 
         return log_partition
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Cotangent of A times the marginals; the marginals themselves have no gradient here."""
-        value, *of_marginals = cotangents
-        if any(not isinstance(g.type, DisconnectedType) for g in of_marginals):
-            return [
-                grad_not_implemented(self, i, x, "second derivatives of the log-partition function")
-                for i, x in enumerate(inputs)
-            ]
-        return [value * marginals for marginals in outputs[1:]]
 
 
 class FactorLogPartition(LogPartition):

@@ -90,6 +90,14 @@ def possible_of(
     )
 
 
+def possible_of_all(
+    fields: Sequence, among: Callable[[type[Likelihood]], bool] = lambda likelihood: True
+) -> list[type[Likelihood]]:
+    """`possible` likelihoods with which all of some fields of `ObservedField` may be declared."""
+    first, *others = (possible_of(field.node, field.model, among) for field in fields)
+    return [one for one in first if all(one in left for left in others)]
+
+
 def advice_of(
     node, model: pm.Model, verb: str, among: Callable[[type[Likelihood]], bool] = lambda likelihood: True
 ) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from pymc_mrf.checks import check_option, quoted, repeated, warn_user
 from pymc_mrf.fields.families import states_of
 from pymc_mrf.fields.family import Family, contrasts
-from pymc_mrf.fields.gaussian import check_measurements, dependent_columns, measurements
+from pymc_mrf.fields.gaussian import check_measurements, measurements
 from pymc_mrf.fields.table_columns import (
     MEASURED_SO,
     NOT_MEASURED,
@@ -20,6 +20,7 @@ from pymc_mrf.fields.table_columns import (
     as_numbered_table,
     as_table,
     column_numbers,
+    dependent_columns,
     ends_of,
     missing_code,
     number_of,

@@ -1,6 +1,7 @@
 """Tables of pandas, polars, pyarrow and xarray: their columns, missing cells, categories as numbers.
 
-Numbers such as 99 and -999 stand for missing values by all appearances.
+Numbers such as 99 and -999 stand for missing values by all appearances. Columns are linearly dependent where
+one is a total of others, say.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.checks import axes_of_values, numeric_array, repeated, sequence
+from pymc_mrf.checks import axes_of_values, few, numeric_array, repeated, sequence
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
@@ -20,6 +21,15 @@ FORM = re.compile(r"9+|8+|77+|9+[678]")
 NOT_MEASURED = "take the column in another unit, as x / 10, if it was measured"
 MEASURED_SO = "if it was measured, write it with a decimal place, as x + 0.001"
 NO_ANSWER = "if it is an answer, name the states, by n_states or an ordered categorical"
+
+LEFT = 1e-4
+"""Share of its variance that others may leave of a column that depends on them, as where it is rounded."""
+
+EXACT = 1e-10  # of the same where there are few rows, of which any number of columns leave little
+MORE_ROWS = (
+    5  # than columns, from which `LEFT` is no chance: it happens in about one of a million columns
+)
+MEMBER = 0.02  # standardised coefficient beyond which a column is one of those on which another depends
 
 
 class Answers(NamedTuple):
@@ -294,3 +304,53 @@ def _numbers(column: Column) -> np.ndarray:
     if isinstance(column.values, np.ndarray) and column.values.dtype.kind in "iuf":
         return column.values[~column.is_missing].astype(np.float64)
     return np.array([np.nan if (v := number_of(value)) is None else v for value in column.present()])
+
+
+def dependent_columns(values: np.ndarray, is_missing: np.ndarray, names: Sequence) -> list[list[Any]]:
+    """Find sets of columns (n, d) of which one is a linear function of the others, up to rounding.
+
+    Told from the complete rows; where there are no more than columns, nothing is.
+
+    `values` (n, d): finite where not missing. `is_missing` (n, d) bool. `names` sequence of d: of the
+    columns. Returns list of lists of names: the column that depends on the others of its set comes last,
+    and is in no other set.
+    """
+    complete = values[~is_missing.any(axis=1)]
+    n, d = complete.shape
+    if d < 2 or n <= max(2, d):
+        return []
+    deviations = complete - complete.mean(axis=0)
+    scale = np.abs(deviations).max(axis=0)  # squares of columns in units of 1e-200 would vanish
+    varies = np.flatnonzero(scale > 0.0)
+    z = deviations[:, varies] / scale[varies]
+    z /= np.sqrt((z**2).sum(axis=0))
+    least = LEFT if n > d + MORE_ROWS else EXACT
+    C = z.T @ z
+    if not len(varies) or np.linalg.eigvalsh(C)[0] > least:  # no column has less left
+        return []
+    found, basis = [], np.zeros(0, dtype=np.int64)
+    for j in range(len(varies)):
+        slopes = np.linalg.solve(C[np.ix_(basis, basis)], C[basis, j])
+        left = z[:, j] - z[:, basis] @ slopes
+        if left @ left > least:
+            basis = np.append(basis, j)
+            continue
+        members = [*basis[np.abs(slopes) > MEMBER].tolist(), j]
+        found.append([names[varies[k]] for k in members])
+    return found
+
+
+def told_of(dependent: list[list[Any]]) -> str:
+    """Say which sets of `dependent_columns` there are."""
+    sets = [
+        f"{c[-1]} is a multiple of {c[0]}, up to a constant"
+        if len(c) == 2
+        else f"{c[-1]} is a sum of multiples of {_sum_of(c[:-1])}, up to a constant"
+        for c in dependent[:3]
+    ]
+    more = f"; {len(dependent) - 3} more are such sums" if len(dependent) > 3 else ""
+    return "; ".join(sets) + more
+
+
+def _sum_of(names: list) -> str:
+    return few(names, 8) if len(names) > 8 else f"{few(names[:-1], 8)} and {names[-1]}"

@@ -391,7 +391,7 @@ HOLE = np.ma.masked_array(X, np.arange(18).reshape(6, 3) == 4)  # in row 1
         ({"weights": [1, 1, 2, 1, 1, 1], "observed": HOLE}, "row 2 has weight 2, but it, or an earlier"),
         ({"weights": [1, 1, 0, 1, 1, 1], "time": [0, 1, 3, 4, 5, 6]}, "row 3 has weight 0"),
         ({"weights": np.ones(6), "observed": None, "shape": (6, 3)}, "weights are those of rows"),
-        ({"likelihood": "exact"}, "likelihood='exact' is for links within rows"),
+        ({"likelihood": "exact"}, 'likelihood="exact" is for links within rows'),
         ({"likelihood": pmrf.Pseudo()}, "is for links within rows"),
         (
             {"likelihood": "path", "links": nx.path_graph(3)},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_mrf.fields.gaussian import dependent_columns, told_of
+from pymc_mrf.fields.table_columns import dependent_columns, told_of
 
 NAMES = list("abcdef")
 

@@ -15,8 +15,12 @@ from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.gaussian.likelihood import Normal
-from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import ComputedLikelihood, GroupEngine, with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import (
+    ComputedLikelihood,
+    EdgewiseLikelihood,
+    GroupEngine,
+    with_fewest_features,
+)
 from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, MonteCarloOfMixed, PseudoOfMixed
 from pymc_mrf.likelihood.mixed.mixed_edges import sample_size
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, mixed_field, split_data
@@ -54,28 +58,57 @@ def test_points_of_a_sample_of_answers():
     assert sizes == sorted(set(sizes)) and sample_size(10**8) == sizes[-1]
 
 
-def test_engines_around_another_hand_on_what_they_do_not_answer():
-    """Every method of their own, with its arguments and what it returns."""
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_engines_around_others_hand_on_what_they_do_not_answer(n_parts):
+    """Every method of their own, with its arguments; answers of one are those of all, or the worst."""
     calls = []
+    answers = {
+        "statistics": [{"noise": 0.1, "ess": 0.4}, {"noise": 0.3, "ess": 0.9}][:n_parts],
+        "measure_noise": [0.3, 0.4][:n_parts],
+        "edge_parameters": [np.arange(2), np.arange(3)][:n_parts],
+        "told_of_place": [[1], [2]][:n_parts],
+        "stretch": [1.5, 1.7][:n_parts],
+    }
 
-    class Whole:
-        is_pseudo, starts_empty, information, correlations = True, False, np.ones(2), np.eye(2)
+    class Part:
+        starts_empty, information, correlations = False, np.ones(2), np.eye(2)
+
+        def __init__(self, place):
+            self.place = place
 
         def __getattr__(self, name):
-            return lambda *given: calls.append((name, given)) or name
+            of_part = answers.get(name, [None] * n_parts)[self.place]
+            return lambda *given: calls.append((name, given)) or of_part
 
     class Around(WrappedEngine):
         view = None
 
-    outer = Around(Whole())
-    assert outer.is_pseudo and not outer.starts_empty and outer.information is Whole.information
-    own = [name for name in vars(WrappedEngine) if not name.startswith("_")]
-    assert len(own) > 8
-    for name in own:
+    outer = Around(*map(Part, range(n_parts)))
+    assert not outer.starts_empty and outer.information is Part.information
+    assert len([name for name in vars(WrappedEngine) if not name.startswith("_")]) == 9
+    for name in (
+        "refresh",
+        "remember",
+        "told_of_place",
+        "statistics",
+        "measure_noise",
+        "edge_parameters",
+    ):
         given = tuple(range(len(inspect.signature(getattr(outer, name)).parameters)))
-        answer = getattr(outer, name)(*given)
-        assert calls.pop() == (name, given)
-        assert answer in (name, None)
+        found = getattr(outer, name)(*given)
+        assert calls == [(name, given)] * n_parts
+        calls.clear()
+        if name == "statistics":
+            assert found == {"noise": (0.1, 0.3)[n_parts - 1], "ess": 0.4}
+        elif name == "measure_noise":
+            assert found == pytest.approx((0.3, 0.5)[n_parts - 1])
+        elif name in answers:
+            np.testing.assert_array_equal(found, np.concatenate(answers[name]))
+    data = ["x", "y"][:n_parts]
+    outer.set_data(data if n_parts > 1 else "x")
+    assert calls == [("set_data", (own,)) for own in data]
+    assert outer.stretch(None) == 1.5 and outer.learn(0.1) is None
+    assert calls[n_parts:] == [("stretch", (None,)), ("learn", (0.1,))]
 
 
 @pytest.mark.parametrize("family", [BOLTZMANN, ISING, potts(3), ordinal(3)], ids=lambda one: one.name)
@@ -113,6 +146,6 @@ def test_data_of_mixed_fields_are_split():
 
 
 def test_noise_of_few_particles_is_told():
-    assert too_few_particles("w", 0.01, 100) == []
-    [said] = too_few_particles("w", 5.0, 100)
+    assert too_few_particles("EdgeGibbs", "w", 100, 0.01, 0.5) == []
+    [said] = too_few_particles("EdgeGibbs", "w", 100, 5.0, 0.5)
     assert "n_particles" in said

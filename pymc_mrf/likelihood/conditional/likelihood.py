@@ -24,6 +24,14 @@ MAX_CELLS = 2**22
 LISTED = 'declare it with likelihood="exact" if the states of a row are few, or without links'
 
 
+def _check_links(field: DeclaredField, likelihood: Likelihood) -> None:
+    """Refuse a likelihood of links where there are none."""
+    if not field.op.graph.n_links:
+        raise ValueError(
+            f'likelihood="{likelihood.name}" is for links within rows; without them it is exact: leave it out'
+        )
+
+
 class Conditional(Likelihood):
     """Without links, nodes are independent given the earlier rows."""
 
@@ -77,6 +85,7 @@ class ExactRows(Conditional):
 
     def prepare(self, field: DeclaredField) -> "ExactRows":
         """Refuse too many states."""
+        _check_links(field, self)
         if not self.serves(field):
             raise ValueError(
                 f'likelihood="exact" lists the states of a row for each of {len(field.op.rows.observations)} '
@@ -115,6 +124,7 @@ class PseudoOfLinks(Pseudo):
 
     def prepare(self, field: DeclaredField) -> "PseudoOfLinks":
         """Estimate, from the rows, what neighbours are expected to be."""
+        _check_links(field, self)
         graph, windows = field.op.graph, field.data.values
         if not rest_weights(graph, self.weight).any():
             return self

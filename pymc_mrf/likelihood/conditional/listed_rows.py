@@ -8,13 +8,11 @@ from pymc_mrf.fields.series import row_states
 from pymc_mrf.kernels.groups.listed_groups import add_group_information
 from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRows, RowStates, fill_probabilities
 from pymc_mrf.kernels.views.questions import Field, FieldData
-from pymc_mrf.likelihood.data_counts import Data, blocks_of
-from pymc_mrf.likelihood.edges.columns import Columns
+from pymc_mrf.likelihood.data_counts import Columns, Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 from pymc_mrf.likelihood.exact.exact_edges import STRETCH
-from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import EdgewiseLikelihood, with_fewest_features
 
 
 class ListedRowEdges(EdgeEngine):

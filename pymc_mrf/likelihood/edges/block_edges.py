@@ -30,6 +30,7 @@ class BlockEdges(WrappedEngine):
         inner: Any = whole.view
         pair = inner.field.pair
         sizes = np.bincount(pair)
+        self._whole = whole
         self.view = kernels.BlockEdges(
             field=kernels.Blocks(
                 order=np.array(list(dict.fromkeys(pair[inner.field.order].tolist())), dtype=np.int64),
@@ -47,6 +48,9 @@ class BlockEdges(WrappedEngine):
     def present(self, w: np.ndarray) -> np.ndarray:
         """Whether each edge (r,) is present at parameters `w` (P,)."""
         return w[self.view.field.first[:-1]] != 0.0
+
+    def go_to(self, w, b) -> None:
+        self._whole.go_to(w, b)
 
     def set_offset(self, offset: np.ndarray) -> None:
         self._whole.set_offset(offset)

@@ -4,6 +4,7 @@ An engine owns a view for `pymc_mrf.kernels.edges`, where the moves are written 
 view up to date and learns how far joint moves should go.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,8 +24,7 @@ from pymc_mrf.kernels.edges.hamiltonian import (
     prior_precisions,
 )
 from pymc_mrf.kernels.views.questions import Field, FieldData, bias_prior, centred
-from pymc_mrf.likelihood.data_counts import Data, DataCounts
-from pymc_mrf.likelihood.edges.columns import Columns, columns_of, present_rows
+from pymc_mrf.likelihood.data_counts import Columns, Data, DataCounts, columns_of, present_rows
 from pymc_mrf.likelihood.edges.edge_field import (
     data_information,
     edge_field,
@@ -82,9 +82,6 @@ class EdgeEngine:
         sources were nodes of the same row, or what is the engine's own; `learn` may change it in place.
     correlations : (d, q, q) array
         `node_correlations`, of which joint moves make blocks of their mass matrix.
-    is_pseudo : bool
-        Whether it is that of a pseudo-likelihood, of which the step warns where the draws are far from the
-        posterior.
     starts_empty : bool
         Whether chains start without edges, which then come in the first sweeps; else at estimates.
     takes_share : bool
@@ -98,7 +95,6 @@ class EdgeEngine:
     view: Any
     information: np.ndarray
     correlations: np.ndarray
-    is_pseudo: ClassVar[bool] = False
     starts_empty: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
     takes_means: ClassVar[bool] = False
@@ -321,6 +317,48 @@ class EdgeEngine:
 
     def forget(self) -> None:
         """Unlearn and forget everything, besides `information`."""
+
+
+class MeasuredEngine(EdgeEngine):
+    """Base of the engines of fields with measurements, whose precision has to be positive definite.
+
+    Joint moves follow a normal approximation of the posterior near the mean of the parameters that tuning has
+    seen, which `information` has. It is no place where chains must stay: it shapes moves, which are
+    corrected.
+    """
+
+    starts_empty = True
+    matrix: ClassVar[str]  # what has to be positive definite
+
+    @abstractmethod
+    def _refresh(self) -> float:
+        """Bring the view up to date; NaN if the precision is not positive definite."""
+
+    @abstractmethod
+    def _parameters(self) -> np.ndarray:
+        """Parameters at which the view is, as in `information`."""
+
+    def refresh(self, rng) -> None:
+        """Compute anew what the view keeps.
+
+        Raises
+        ------
+        ValueError
+            If the precision is not positive definite, as only that of a start can be.
+        """
+        if not np.isfinite(self._refresh()):
+            raise ValueError(
+                f"{self.matrix} is not positive definite at the start of a chain: start from smaller weights "
+                "or a larger diagonal, as in pm.sample(initvals={...})"
+            )
+
+    def stretch(self, rng) -> float:
+        """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
+        return rng.uniform(1.0, 2.0)
+
+    def learn(self, weight: float) -> None:
+        """Let the mean follow the chain; that of positive definite matrices is one."""
+        self.information += weight * (self._parameters() - self.information)
 
 
 def posterior_coordinates(

@@ -8,8 +8,7 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.views.questions import Field, FieldData
-from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of
-from pymc_mrf.likelihood.edges.columns import columns_of
+from pymc_mrf.likelihood.data_counts import Data, DataCounts, blocks_of, columns_of
 
 SINGULAR = 1e-9  # eigenvalues of covariances below this share of the largest are zero
 CELLS_AT_ONCE = 1_000_000  # of tables of pairs

@@ -51,6 +51,7 @@ class SharedEdges(WrappedEngine):
 
     def __init__(self, whole: EdgeEngine, share: Share, n_entries: int) -> None:
         super().__init__(whole)
+        self._whole = whole
         self.offset = np.zeros(len(share.factors))
         inner = whole.view
         used = share.used()

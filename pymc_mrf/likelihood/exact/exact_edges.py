@@ -14,8 +14,12 @@ from pymc_mrf.likelihood.data_counts import blocks_of
 from pymc_mrf.likelihood.draw_cost import BY_LISTED, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
-from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, ComputedLikelihood, with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import (
+    N_REFERENCE,
+    ComputedLikelihood,
+    EdgewiseLikelihood,
+    with_fewest_features,
+)
 
 MAX_ENUMERATED = 24
 """Nodes of which all configurations are summed over. On a complete graph that is much faster than the

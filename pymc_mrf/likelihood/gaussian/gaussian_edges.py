@@ -9,8 +9,8 @@ from pymc_mrf.kernels.views import gaussian_edges as kernels
 from pymc_mrf.likelihood.data_counts import Data, blocks_of
 from pymc_mrf.likelihood.draw_cost import BY_INVERSE, sweeps_in_a_draw
 from pymc_mrf.likelihood.edges.edge_engine import (
-    EdgeEngine,
     LikelihoodExpansion,
+    MeasuredEngine,
     posterior_coordinates,
 )
 from pymc_mrf.likelihood.edges.shared_edges import Share
@@ -42,11 +42,10 @@ class BlockScatter(NamedTuple):
         return cls(nodes, len(x), average, (x - average).T @ (x - average))
 
 
-class GaussianLikelihood(EdgeEngine):
+class GaussianLikelihood(MeasuredEngine):
     """Moves of Gaussian fields, given their means.
 
-    Joint moves follow the normal approximation of the posterior at a reference, the mean of the precisions
-    that tuning has seen. It is no place where chains must stay: it shapes moves, which are corrected.
+    The reference of joint moves is the mean of the precisions that tuning has seen.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ class GaussianLikelihood(EdgeEngine):
     """
 
     view: kernels.GaussianEdges
-    starts_empty = True
+    matrix = "the precision of a GaussianMRF"
     takes_share = True
     takes_means = True
 
@@ -145,19 +144,11 @@ class GaussianLikelihood(EdgeEngine):
     def edge_parameters(self) -> np.ndarray:
         return self.view.weight.copy()
 
-    def refresh(self, rng) -> None:
-        """Compute the inverse of the precision anew.
+    def _refresh(self) -> float:
+        return kernels.invert(self.view)
 
-        Raises
-        ------
-        ValueError
-            If the precision is not positive definite, as only that of a start can be.
-        """
-        if not np.isfinite(kernels.invert(self.view)):
-            raise ValueError(
-                "the precision of a GaussianMRF is not positive definite at the start of a chain: start from "
-                "smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
-            )
+    def _parameters(self) -> np.ndarray:
+        return np.concatenate([self.view.weight, np.exp(self.view.b)])
 
     def coordinates(self, active, prior):
         """Centre on the normal approximation at the reference."""
@@ -167,12 +158,3 @@ class GaussianLikelihood(EdgeEngine):
         kernels.expand(view, self.information, active, precision, shift)
         log_diagonal = np.log(self.information[len(view.weight) :])
         return posterior_coordinates(LikelihoodExpansion(precision, shift, log_diagonal), prior, k)
-
-    def stretch(self, rng) -> float:
-        """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
-        return rng.uniform(1.0, 2.0)
-
-    def learn(self, weight: float) -> None:
-        """Let the reference follow the chain; a mean of positive definite matrices is one."""
-        now = np.concatenate([self.view.weight, np.exp(self.view.b)])
-        self.information += weight * (now - self.information)

@@ -12,17 +12,16 @@ from pymc_mrf.kernels.mixed import MIXED, OF_ANSWERS, Layout
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.mixed_views import LOOK, MixedData
 from pymc_mrf.kernels.views.questions import Field
-from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
+from pymc_mrf.likelihood.edges.edge_engine import MeasuredEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW
 
 
-class MixedEngine(EdgeEngine):
+class MixedEngine(MeasuredEngine):
     """Base of the engines of mixed fields, given the means of their measurements.
 
-    Joint moves follow a normal approximation of the posterior. Its curvature is that of the data's own
-    products of scores, which is the information where the field is as the data are: about the parameters of a
-    field without edges it is computed once. Its centre is a Newton step from the mean of the parameters that
-    tuning has seen. Both shape moves only, which are corrected.
+    The curvature of the normal approximation is that of the data's own products of scores, which is the
+    information where the field is as the data are: about the parameters of a field without edges it is
+    computed once. Its centre is a Newton step from the mean of the parameters that tuning has seen.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class MixedEngine(EdgeEngine):
     """
 
     view: Any
-    starts_empty = True
+    matrix = "the precision of the measurements of a MixedMRF"
 
     def __init__(self, x: Any, graph: Any, family: Any, moves_biases: bool, **options: Any) -> None:
         self.columns: ColumnKinds = family.columns
@@ -98,23 +97,8 @@ class MixedEngine(EdgeEngine):
     def _take_rows(self, z: np.ndarray, states: np.ndarray) -> None:
         """Keep what the view needs of rows with features `z` (n, Q + c) and `states` (n, a)."""
 
-    @abstractmethod
-    def _refresh(self) -> float:
-        """Bring the view up to date; NaN if the precision is not positive definite."""
-
-    def refresh(self, rng) -> None:
-        """Compute anew what the view keeps.
-
-        Raises
-        ------
-        ValueError
-            If the precision is not positive definite, as only that of a start can be.
-        """
-        if not np.isfinite(self._refresh()):
-            raise ValueError(
-                "the precision of the measurements of a MixedMRF is not positive definite at the start of a "
-                "chain: start from smaller weights or a larger diagonal, as in pm.sample(initvals={...})"
-            )
+    def _parameters(self) -> np.ndarray:
+        return np.concatenate([self.view.w, self.view.beta])
 
     def coordinates(self, active, prior):
         """Centre on a Newton step from the reference, restricted to what is present."""
@@ -151,13 +135,6 @@ class MixedEngine(EdgeEngine):
     def likelihood_precisions(self) -> tuple[np.ndarray, np.ndarray]:
         of_edges, of_nodes = np.split(np.diag(self.curvature), [len(self.view.w)])
         return of_edges, of_nodes
-
-    def stretch(self, rng) -> float:
-        """Up to twice as far: always twice would be half an oscillation, which leaves distances alone."""
-        return rng.uniform(1.0, 2.0)
-
-    def learn(self, weight: float) -> None:
-        self.information += weight * (np.concatenate([self.view.w, self.view.beta]) - self.information)
 
 
 def set_parameters(view: Any, active: np.ndarray, place: np.ndarray) -> None:

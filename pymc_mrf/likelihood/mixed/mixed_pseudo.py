@@ -28,8 +28,6 @@ class MixedPseudoLikelihood(MixedEngine):
         Of the conditionals of nodes with edges.
     """
 
-    is_pseudo = True
-
     def __init__(self, x, graph, family, moves_biases, weight: float = COUNTED_ONCE) -> None:
         super().__init__(x, graph, family, moves_biases, weight=weight)
 

@@ -9,13 +9,11 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.gradient import disconnected_type
-from pytensor.graph import Op
 from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 
 from pymc_mrf.checks import warn_user, whole_number
-from pymc_mrf.distributions._numba import NumbaOp
+from pymc_mrf.distributions._numba import ValueAndSlopes
 from pymc_mrf.distributions.arguments import is_random
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.likelihood import OF_SAMPLE, DeclaredField, Likelihood, possible
@@ -61,13 +59,14 @@ particles. Of the 190 edges of 20 nodes effective draws of the worst entry a sec
 1,000 rows, 2.5 times as many with 5,000; of the 480 edges of a grid with 600 rows a fifth."""
 
 
-class LogPartitionBySample(NumbaOp, Op):
+class LogPartitionBySample(ValueAndSlopes):
     """Log-partition function, less that at the reference, and its gradient by the natural parameters.
 
-    Inputs are the natural parameters (p,), those of the edges first, and the arrays of `sample_inputs`.
+    Inputs are the natural parameters (p,), those of the edges first, and the arrays of the sample.
     """
 
     __props__ = ()
+    what = "the Monte Carlo log-partition function"
 
     def outputs(self, *inputs):
         return [pt.dscalar(), pt.dvector()]
@@ -81,14 +80,6 @@ class LogPartitionBySample(NumbaOp, Op):
             return np.asarray(value), gradient
 
         return log_partition
-
-    def pullback(self, inputs, outputs, cotangents):
-        """Multiply by the gradient; the sample is not differentiated."""
-        gradient = self(*inputs, return_list=True)[1]
-        return [cotangents[0] * gradient, *(disconnected_type() for _ in inputs[1:])]
-
-    def connection_pattern(self, node):
-        return [[True, False], *([False, False] for _ in node.inputs[1:])]
 
 
 def log_partition_by_sample(graph, family, reference, natural):

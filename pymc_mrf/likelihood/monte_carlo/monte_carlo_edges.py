@@ -22,8 +22,7 @@ from pymc_mrf.likelihood.edges.edge_field import (
     node_parameters,
     room_for,
 )
-from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, EdgewiseLikelihood
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
 
 FAR = 3.0

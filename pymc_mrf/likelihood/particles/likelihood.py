@@ -119,17 +119,17 @@ class Particles(Likelihood):
 
     def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
         """Whether there were too few particles."""
-        return too_few_particles(name, record.noise, n_particles)
+        return too_few_particles("EdgeGibbs", name, n_particles, record.noise, EDGE_NOISE)
 
 
-def too_few_particles(name: str, noise: float, n_particles: int) -> list[str]:
-    """Warn if the noise is above its target."""
-    if noise <= EDGE_NOISE:
+def too_few_particles(step: str, name: str, n_particles: int, noise: float, target: float) -> list[str]:
+    """Warn if the noise of a step's particles is above its target."""
+    if noise <= target:
         return []
-    enough = int(np.ceil(1.2 * n_particles * (noise / EDGE_NOISE) ** 2))
+    enough = int(np.ceil(1.2 * n_particles * (noise / target) ** 2))
     return [
-        f"The {n_particles} particles of EdgeGibbs are too few for {name}: estimated log-likelihood "
-        f"ratios have a noise of {noise:.2f}, above {EDGE_NOISE:g}. Try n_particles={enough}"
+        f"The {n_particles} particles of {step} are too few for {name}: estimated log-likelihood "
+        f"ratios have a noise of {noise:.2f}, above {target:g}. Try n_particles={enough}"
     ]
 
 

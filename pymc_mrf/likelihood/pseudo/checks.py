@@ -1,6 +1,6 @@
 """Whether a pseudo-likelihood is no substitute: strong couplings, or edges that it counts too often."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,17 @@ import pytensor.tensor as pt
 from pytensor.graph.traversal import ancestors
 from scipy.special import expit, logit
 
+from pymc_mrf.distributions.chain_record import SampleRecord
 from pymc_mrf.distributions.likelihood import AGAINST, FOR, NOTE, Finding
-from pymc_mrf.distributions.remedies import in_place_of_pseudo, is_no_pseudo, possible_of
+from pymc_mrf.distributions.remedies import (
+    in_place_of_pseudo,
+    is_no_pseudo,
+    possible_of,
+    possible_of_all,
+)
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.fields.pairwise_tables import STRONG_INFLUENCE, influence_radius
+from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
 
 WEAK = 0.7  # radius below which the pseudo-likelihood is commonly close to the likelihood
@@ -110,6 +117,73 @@ def overstated_edges(
         f"are zero, but about {expected / n_found:.0%} are to be expected, because both ends of an edge "
         f"count the same rows. {COUNT_ONCE}"
     ]
+
+
+class PseudoRecord(SampleRecord):
+    """What the draws of a chain claim by a pseudo-likelihood.
+
+    Attributes
+    ----------
+    included, log_odds : (r,) arrays
+        Sums over the draws: whether each edge is present, and the log odds of that a priori.
+    weights : list of pairs of arrays
+        Parameters of all edges of all fields at some of the draws: places and values of those not 0, as most
+        of many edges are absent.
+    """
+
+    remembers = ("included", "log_odds", "weights")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.included, self.log_odds = np.zeros((2, 0))
+        self.weights: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def add_edges(self, present, log_odds, parameters):
+        """Add up the edges, and keep the parameters."""
+        if not len(self.included):
+            self.included, self.log_odds = np.zeros((2, len(present)))
+        self.included += present
+        self.log_odds += log_odds
+        if parameters is not None:
+            [places] = np.nonzero(parameters)
+            self.weights.append((places, parameters[places]))
+
+    def warn(self, name: str, fields: list[Any]) -> list[str]:
+        """Warn of claims about the edges called `name` of fields of `ObservedField`, for one reason only."""
+        if not self.weights:
+            return []  # no edges were moved one by one
+        n, twice = len(self.squares), seen_twice(fields, len(self.included))
+        claims = self.included[twice] / n, self.log_odds[twice] / n
+        said = overstated_edges(name, fields[0].name, *claims, fields[0].likelihood.weight)
+        if said or not fields[0].likelihood.looks_at_couplings:
+            return said
+        instead = in_place_of_pseudo(possible_of_all(fields, is_no_pseudo))
+        sizes = [field.factors.size for field in fields]
+        for field, first in zip(fields, np.cumsum(sizes) - sizes, strict=True):
+            said += strong_couplings(field, self._means(field, first), instead)
+        return said
+
+    def _means(self, field: Any, first: int) -> Iterator[np.ndarray]:
+        """Mean parameters (r,) over the rows of a field, whose own begin at `first`, draw by draw."""
+        rows = [len(block) for block in field.blocks]
+        for places, values in self.weights:
+            eta = np.zeros(field.factors.size)
+            own = (places >= first) & (places < first + len(eta))
+            eta[places[own] - first] = values[own]
+            yield np.average(eta.reshape(len(rows), -1), axis=0, weights=rows)
+
+
+def seen_twice(fields: list[Any], n_entries: int) -> np.ndarray:
+    """Whether each entry of the vector is that of an edge both of whose ends count the same rows."""
+    seen = np.zeros(n_entries, dtype=bool)
+    for field in fields:
+        if field.family.has_blocks:
+            return ~seen
+        used = (field.factors != 0.0).any(axis=0)
+        if isinstance(field.graph, LaggedGraph):
+            used &= field.graph.lag_of == 0  # an arrow has one end
+        seen[field.entries[used]] = True
+    return seen
 
 
 def unjudged(what: str, rv: Any, node: Any, draws: Any) -> list[Finding]:

@@ -21,7 +21,7 @@ from pymc_mrf.graph.factor_graph import FactorGraph, factor_links
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.estimates import factor_pseudo_likelihood as factor_kernels
 from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
-from pymc_mrf.likelihood.pseudo.checks import judged, overstated, unjudged
+from pymc_mrf.likelihood.pseudo.checks import PseudoRecord, judged, overstated, unjudged
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, graph_weights, variable_weights
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
@@ -227,6 +227,14 @@ class Pseudo(Likelihood):
     def of_groups(self) -> dict[str, Any]:
         """Return the weight."""
         return {"weight": self.weight}
+
+    def record(self) -> PseudoRecord:
+        """Begin with no edges."""
+        return PseudoRecord()
+
+    def against_chain(self, name: str, fields: list, record: Any, n_particles: int = 0) -> list[str]:
+        """Whether edges are counted too often, or couplings strong."""
+        return record.warn(name, fields)
 
     def findings(self, rv: Any, node: Any, draws: Any) -> list:
         """Whether couplings are strong, and edges counted too often."""

@@ -7,7 +7,6 @@ neighbours (`pymc_mrf.likelihood.pseudo.expected_neighbours`): rows of their own
 """
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from pymc_mrf.kernels.views.pseudo_rows import LANES, Rows, allocate_rows
 from pymc_mrf.kernels.views.pseudo_scores import Scores
 from pymc_mrf.kernels.views.pseudo_terms import refresh
 from pymc_mrf.kernels.views.questions import Field, FieldData
-from pymc_mrf.likelihood.data_counts import Data, blocks_of
+from pymc_mrf.likelihood.data_counts import Columns, Data, blocks_of, present_rows
 from pymc_mrf.likelihood.draw_cost import row_operations, sweeps_in_a_draw
-from pymc_mrf.likelihood.edges.columns import Columns, present_rows
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import features_at
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, node_weights, rest_weights
@@ -60,8 +58,6 @@ class PseudoEdges(EdgeEngine):
         centre, which scale joint moves; mean and mean square of the norm of each node's weights, so scaled,
         which tell how far to move.
     """
-
-    is_pseudo: ClassVar[bool] = True
 
     def __init__(
         self, x, graph, family, moves_biases, weight=COUNTED_ONCE, expected: Expected = ()
@@ -246,8 +242,6 @@ class PseudoEdges(EdgeEngine):
 
 class ConditionalEdges(PseudoEdges):
     """Serves fields of arrows alone: their product of full conditionals is the likelihood itself."""
-
-    is_pseudo: ClassVar[bool] = False
 
     def __init__(self, x, graph, family, moves_biases) -> None:
         super().__init__(x, graph, family, moves_biases, weight=1.0)

@@ -4,8 +4,7 @@ import numpy as np
 
 from pymc_mrf.kernels.groups.pseudo_groups import add_group_information
 from pymc_mrf.kernels.views.pseudo_terms import fill_fields
-from pymc_mrf.likelihood.groups.edgewise_groups import EdgewiseLikelihood
-from pymc_mrf.likelihood.groups.group_engine import with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import EdgewiseLikelihood, with_fewest_features
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 

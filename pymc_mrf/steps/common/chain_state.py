@@ -1,40 +1,11 @@
-"""What changes while a chain runs, told by the names of attributes, so that a chain can be resumed.
+"""How far a chain is, and what steps tell of an estimated likelihood."""
 
-And what chains find out about an estimated likelihood.
-"""
-
-from dataclasses import make_dataclass
-from typing import Any, ClassVar
-
-import numpy as np
-from pymc.step_methods.state import WithSamplingState
-
+from pymc_mrf.distributions.chain_record import Remembering
 from pymc_mrf.likelihood.monte_carlo.checks import COMPARE, EDGE_NOISE, FARTHEST, LEAST_SHARE
 from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Healthy, Statistic
 
 COUPLING_DRAWS = 20
 """Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
-
-
-class Remembering(WithSamplingState):
-    """Base of all that has a state in a chain, which PyMC saves and restores.
-
-    Attributes
-    ----------
-    remembers : tuple of str
-        Attributes that change while a chain runs, beside those of the base classes.
-    """
-
-    remembers: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **kwargs) -> None:
-        """Make the dataclass of the state that PyMC asks for."""
-        super().__init_subclass__(**kwargs)
-        own = [(name, Any) for name in cls.__dict__.get("remembers", ())]
-        state = make_dataclass("State", own, bases=(cls._state_class,), kw_only=True)
-        # where pickle finds it
-        state.__module__, state.__qualname__ = cls.__module__, f"{cls.__qualname__}._state_class"
-        cls._state_class = state
 
 
 class ChainCount(Remembering):
@@ -106,43 +77,6 @@ def sample_statistics(more: str, nearer: str) -> tuple[Statistic, ...]:
             estimated="noise",
         ),
     )
-
-
-class SampleRecord(Remembering):
-    """What the draws of a chain have found out about an estimated likelihood.
-
-    Attributes
-    ----------
-    squares, squared_distances : list of float
-        Of the noise, and of the distances from the reference, of all draws.
-    measured_noise : float
-        That was measured last, of one of `COUPLING_DRAWS`.
-    least_share : float
-        Smallest effective share of the weights.
-    """
-
-    remembers = ("squares", "measured_noise", "least_share", "squared_distances")
-
-    def __init__(self) -> None:
-        self.squares: list[float] = []
-        self.measured_noise, self.least_share = 0.0, 1.0
-        self.squared_distances: list[float] = []
-
-    def add(self, noise: float, share: float, distance: float) -> None:
-        """Add a draw."""
-        self.squares.append(noise**2)
-        self.least_share = min(self.least_share, share)
-        self.squared_distances.append(distance**2)
-
-    @property
-    def noise(self) -> float:
-        """Noise, root mean square over the draws."""
-        return float(np.sqrt(np.mean(self.squares)))
-
-    @property
-    def distance(self) -> float:
-        """Distance from the reference, root mean square over the draws."""
-        return float(np.sqrt(np.mean(self.squared_distances)))
 
 
 def is_kept(count: ChainCount) -> bool:

@@ -167,6 +167,7 @@ class ObservedField:
     ----------
     name : str
     node : Apply
+    model : pymc.Model
     likelihood : Likelihood
     graph : PairwiseGraph or LaggedGraph
     family : Family
@@ -215,7 +216,7 @@ class ObservedField:
         self.node, self.name = node, str(child.name)
         self.likelihood: Likelihood = op.likelihood
         self._step = step
-        self._model = model
+        self.model = model
         self.graph: Any = op.graph
         self.family: Family = op.family
         edge_parameter = natural_parameter(parameters[0], self.family) if mixes else parameters[0]
@@ -284,7 +285,7 @@ class ObservedField:
 
     def advice(self, among: Callable[[type[Likelihood]], bool], verb: str) -> str:
         """Say with which of some likelihoods the field may be declared; "" if with none."""
-        return advice_of(self.node, self._model, verb, among)
+        return advice_of(self.node, self.model, verb, among)
 
     def present(self, point: dict) -> np.ndarray:
         """Return the data `x` at `point`, which holds those of missing cells."""
@@ -292,11 +293,11 @@ class ObservedField:
 
     def _rows_alike(self, n: int, rows: np.ndarray) -> list[np.ndarray]:
         """Which of some `rows` of n have the same parameters at any point, found at two random ones."""
-        read = PointFunction(list(self._parameters), self._model)
+        read = PointFunction(list(self._parameters), self.model)
         rng, found = np.random.default_rng(0), []
         cores = 1 + self.family.edge_axes, 1 + self.family.node_axes
         for _ in range(2):
-            for value, core in zip(read(random_point(self._model, rng)), cores, strict=False):
+            for value, core in zip(read(random_point(self.model, rng)), cores, strict=False):
                 if np.ndim(value) > core + 1:
                     raise ValueError(
                         f"{self._step} samples fields whose observations have one axis, but parameters of "
@@ -323,7 +324,7 @@ class ObservedField:
             nothing = np.zeros(self.factors.shape)
             return lambda point: nothing
         name = self._vector
-        read = function_of_point(self._parameters[0], self._model, compile_kwargs)
+        read = function_of_point(self._parameters[0], self.model, compile_kwargs)
 
         def at(point: dict, vector: np.ndarray) -> np.ndarray:
             value = np.array(read({**point, name: vector}), dtype=np.float64)
@@ -332,7 +333,7 @@ class ObservedField:
         def offset(point: dict) -> np.ndarray:
             return at(point, np.zeros_like(point[name]))
 
-        point = start_of(self._model)
+        point = start_of(self.model)
         shape = point[name].shape
         near = np.random.default_rng(0).standard_normal(shape)
         for x in (near, np.full(shape, FAR), np.full(shape, -FAR)):
@@ -371,7 +372,7 @@ class ObservedField:
             constant = self.constant_node_parameter()
             return lambda point: constant
         shape = self.family.node_shape(self.graph.n_nodes)
-        read = PointFunction(self.node_parameter, self._model, compile_kwargs)
+        read = PointFunction(self.node_parameter, self.model, compile_kwargs)
 
         def node_parameter(point: dict) -> np.ndarray:
             value = np.asarray(read(point), dtype=np.float64)

@@ -9,15 +9,15 @@ from pymc.step_methods.compound import CompoundStep
 from pymc_mrf.checks import whole_number
 from pymc_mrf.distributions.likelihood import registered
 from pymc_mrf.distributions.parents import feeds_intractable, field_node
-from pymc_mrf.distributions.remedies import advice_of, in_place_of_pseudo, is_no_pseudo, possible_of
+from pymc_mrf.distributions.remedies import advice_of, possible_of
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import hand_back
-from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.chain_state import is_kept, sample_statistics
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
-from pymc_mrf.steps.edges.edge_engines import EdgeStart, PseudoClaims, by_block, engine_of, never_changed
+from pymc_mrf.steps.edges.edge_engines import EdgeStart, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_step import EdgeStep, belongs_to_nuts, biases_of_fields, is_spike_and_slab
 from pymc_mrf.steps.edges.presence_record import STATISTIC, OtherTerms, PresenceRecord
@@ -200,7 +200,7 @@ class EdgeGibbs(EdgeStep):
     fills_missing_cells = True
     serves_sums = tuple(kind for kind in invariant if kind.serves_sums)
     remembers = (
-        "n_tuned", "log_step", "information", "particles", "record", "of_pseudo", "presence",
+        "n_tuned", "log_step", "information", "particles", "record", "presence",
     )  # fmt: skip
     prefix = "edge_gibbs"
     changes_edges = True
@@ -319,8 +319,8 @@ class EdgeGibbs(EdgeStep):
                     name = found[0].rv.name
                     what = f"pass {name} too, as in step=pymc_mrf.steps.EdgeGibbs([{rv.name}, {name}])"
                 raise ValueError(
-                    f'under likelihood="particles" EdgeGibbs moves the {field.family.node_parameter} of '
-                    f"{field.name} itself, or it must be a constant: {what}"
+                    f'under likelihood="{field.likelihood.name}" EdgeGibbs moves the '
+                    f"{field.family.node_parameter} of {field.name} itself, or it must be a constant: {what}"
                 )
 
     @property
@@ -345,7 +345,7 @@ class EdgeGibbs(EdgeStep):
         super()._forget()
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
-        self.record, self.of_pseudo = SampleRecord(), PseudoClaims()
+        self.record = self._target.likelihood.record()
         self.presence = PresenceRecord(self._n_edges, self._others.n_sums)
         self.information = self._information
         self._engine.forget()
@@ -390,8 +390,9 @@ class EdgeGibbs(EdgeStep):
             self._engine.learn_sweep()
         accepts = [self._joint(w, b, prior) for _ in range(self._n_joint)]
         accepts = [accept for accept in accepts if not np.isnan(accept)]  # where anything was to move
+        present, keeps = engine.present(w), not self.tune and is_kept(self.count)
         stats: dict[str, Any] = {
-            "edge_gibbs_n_active": int(np.count_nonzero(self._engine.present(w))),
+            "edge_gibbs_n_active": int(np.count_nonzero(present)),
             "edge_gibbs_accept": n_accepted / n_proposed if n_proposed else 1.0,
             "edge_gibbs_joint_accept": sum(accepts) / len(accepts) if accepts else 1.0,
             "edge_gibbs_step_size": float(np.exp(self.log_step)),
@@ -401,7 +402,7 @@ class EdgeGibbs(EdgeStep):
             vector = presence.tell(engine.n_told, self._n_others) if is_told else presence.untold()
             stats[self._presence_name] = vector
         record, noise = self.record, stats["edge_gibbs_noise"]
-        if not self.tune and is_kept(self.count):
+        if keeps:
             record.measured_noise = self._engine.measure_noise() or 0.0
         stats["edge_gibbs_noise"] = max(noise, record.measured_noise)
         # without an edge, nor a proposal of one, there is nothing that could have moved
@@ -409,10 +410,8 @@ class EdgeGibbs(EdgeStep):
         if not self.tune:
             told = (stats[f"edge_gibbs_{name}"] for name in ("noise", "ess", "distance"))
             record.add(*told)
-            if self._engine.is_pseudo:
-                self.of_pseudo.add(self._engine.present(w), prior.log_odds)
-                if is_kept(self.count):
-                    self.of_pseudo.keep(self._engine.edge_parameters())
+            parameters = engine.edge_parameters() if keeps else None
+            record.add_edges(present, prior.log_odds, parameters)
         return stats, moved
 
     def _warn_at_end(self) -> list[str]:
@@ -421,9 +420,6 @@ class EdgeGibbs(EdgeStep):
             messages += self._target.likelihood.against_chain(
                 self._name, fields, self.record, self._engine.n_particles
             )
-        if self.of_pseudo.weights:
-            instead = in_place_of_pseudo(self._possible(is_no_pseudo))
-            messages += self.of_pseudo.warn(self._name, fields, instead)
         return messages
 
     def _joint(self, w, b, prior) -> float:

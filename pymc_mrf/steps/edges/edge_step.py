@@ -1,7 +1,6 @@
 """What the steps for edges share: the variables and fields they find, the prior, the start of a chain."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from pymc_mrf.distributions.parents import (
     free_bias,
     free_terms,
 )
-from pymc_mrf.distributions.remedies import possible_of
+from pymc_mrf.distributions.remedies import possible_of_all
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV, has_large_blocks
 from pymc_mrf.distributions.symbolic_tables import strip_views
 from pymc_mrf.steps.common.base import MRFStep
@@ -80,9 +79,8 @@ def check_blocks(rv, fields: list[ObservedField], step: str) -> None:
         )
     if not field.likelihood.serves_blocks:
         raise ValueError(
-            f'{step} samples tables of edges under likelihood="exact", "monte-carlo" or "pseudo", but '
-            f'{field.name} has "{field.likelihood.name}": '
-            f"{field.advice(lambda kind: kind.serves_blocks, 'declare it with')}"
+            f'{step} does not sample tables of edges under likelihood="{field.likelihood.name}" of '
+            f"{field.name}: {field.advice(lambda kind: kind.serves_blocks, 'declare it with')}"
         )
     if type(op.scalar.op) not in KINDS:
         raise ValueError(
@@ -307,9 +305,10 @@ def simulation_options(
         if value is not None:
             options[name] = whole_number(value, name, least)
     if options and not likelihood.is_intractable:
+        other = field.advice(lambda kind: kind.is_intractable, ", or declare the field with")
         raise ValueError(
             f"{next(iter(options))} is an option for fields that are simulated, but {field.name} has "
-            f'likelihood="{likelihood.name}": leave it out, or declare the field with likelihood="particles"'
+            f'likelihood="{likelihood.name}": leave it out{other}'
         )
     return options
 
@@ -372,17 +371,12 @@ class EdgeStep(MRFStep):
         if what:
             remedy = "use pymc_mrf.steps.EdgeGibbs"
             if serves:
-                left = self._possible(lambda kind: issubclass(kind, serves))
+                left = possible_of_all(self._fields, lambda kind: issubclass(kind, serves))
                 own = f"give each field a vector of its own, as it is, for its {field.family.edge_parameter}"
                 remedy = field.advice(lambda kind: kind in left, "declare with") or own
             raise ValueError(
                 f'{step} samples {what} under likelihood="{likelihood.name}", but {why}: {remedy}'
             )
-
-    def _possible(self, among: Callable[[type[Likelihood]], bool]) -> list[type[Likelihood]]:
-        """Likelihoods with which the fields may be declared, of some."""
-        first, *others = (possible_of(field.node, self._model, among) for field in self._fields)
-        return [one for one in first if all(one in left for left in others)]
 
     def _update(self, point):
         prior, b = self._prior.read(point)

@@ -13,7 +13,7 @@ from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
 from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.steps.common.chain_state import SampleRecord, is_kept, sample_statistics
+from pymc_mrf.steps.common.chain_state import is_kept, sample_statistics
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
 from pymc_mrf.steps.groups.group_step import GroupStep, precision_of
 from pymc_mrf.steps.groups.group_values import GroupValues, NodeVariables
@@ -239,7 +239,7 @@ class GroupGibbs(EngineGibbs):
 
     def _forget(self) -> None:
         super()._forget()
-        self.record = SampleRecord()
+        self.record = self._fields[0].likelihood.record()
 
     def _draw_values(self, labels, eta, base):
         eta, stats = super()._draw_values(labels, eta, base)

@@ -8,13 +8,14 @@ from pymc.step_methods.compound import CompoundStep
 from pymc.util import get_value_vars_from_user_vars
 
 from pymc_mrf.checks import number, whole_number
+from pymc_mrf.distributions.chain_record import SampleRecord
 from pymc_mrf.distributions.dirichlet_process import DirichletProcessRV
 from pymc_mrf.distributions.likelihood import APPROXIMATE
 from pymc_mrf.distributions.parents import free_parents
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.likelihood.particles.likelihood import Particles
+from pymc_mrf.likelihood.particles.likelihood import Particles, too_few_particles
 from pymc_mrf.likelihood.particles.particle_edges import BURN_IN
 from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, ParticleLikelihood
 from pymc_mrf.steps.common.expressions import children, fields_fed
@@ -118,7 +119,7 @@ class ParticleRatioGibbs(EngineGibbs):
     takes_along = (DirichletProcessRV,)
     n_label_sweeps = 1
     default_blocked = True  # takes the variables behind the node parameters along
-    remembers = ("particles", "drift", "n_unchecked", "squares", "node_precision", "node_directions")
+    remembers = ("particles", "drift", "n_unchecked", "record", "node_precision", "node_directions")
     prefix = "particle_ratio"
     approximation = "approximates the posterior: twice as many particles should change nothing"
     statistics: Statistics = (
@@ -188,12 +189,13 @@ class ParticleRatioGibbs(EngineGibbs):
         model = self._model
         [rv] = self._rvs
         behind = node_values(rv, model)
-        for value in behind if self._fields[0].likelihood.is_intractable else []:
+        likelihood = self._fields[0].likelihood
+        for value in behind if likelihood.is_intractable else []:
             if value not in self._node_values:
                 name = model.values_to_rvs[value].name
                 raise ValueError(
-                    f'under likelihood="particles" ParticleRatioGibbs moves the variables behind the node '
-                    f"parameters itself: pass {name} too, as in "
+                    f'under likelihood="{likelihood.name}" ParticleRatioGibbs moves the variables behind '
+                    f"the node parameters itself: pass {name} too, as in "
                     f"pymc_mrf.steps.ParticleRatioGibbs([{rv.name}, {name}])"
                 )
         for value in self._node_values:
@@ -242,7 +244,7 @@ class ParticleRatioGibbs(EngineGibbs):
     def _forget(self) -> None:
         super()._forget()
         self.drift, self.n_unchecked = 0.0, 0
-        self.squares: dict[str, list[float]] = {"noise": [], "drift": []}
+        self.record = SampleRecord()
 
     def stop_tuning(self) -> None:
         """Look at the particles anew in the first draw that counts."""
@@ -313,26 +315,22 @@ class ParticleRatioGibbs(EngineGibbs):
             self.drift = max(engine.drift(sweeps, self.rng) for engine in self._engines)
         self.n_unchecked = (self.n_unchecked + 1) % CHECK_EVERY
         if not self.tune:
-            self.squares["noise"].append(stats["particle_ratio_noise"] ** 2)
-            self.squares["drift"].append(self.drift * abs(self.drift))
+            told = stats["particle_ratio_noise"], stats["particle_ratio_ess"]
+            self.record.add(*told, self.drift)
         return eta, {**stats, "particle_ratio_drift": self.drift}
 
     def _warn_at_end(self) -> list[str]:
         messages = super()._warn_at_end()
-        found = {name: float(np.sqrt(max(np.mean(s), 0.0))) for name, s in self.squares.items() if s}
+        if not self.record.squares:
+            return messages
         target, m = self._target_noise, max(engine.n_particles for engine in self._engines)
-        if found.get("noise", 0.0) > target:
-            enough = int(np.ceil(1.2 * m * (found["noise"] / target) ** 2))
-            messages.append(
-                f"The {m} particles of ParticleRatioGibbs are too few for {self._name}: estimated "
-                f"log-likelihood ratios have a noise of {found['noise']:.2f}, above {target:g}. Try "
-                f"n_particles={enough}"
-            )
+        noise, drift = self.record.noise, self.record.distance
+        messages += too_few_particles("ParticleRatioGibbs", self._name, m, noise, target)
         # few particles are too noisy to tell a drift from noise
-        if found.get("drift", 0.0) > max(target, found.get("noise", 0.0)):
+        if drift > max(target, noise):
             messages.append(
                 f"The particles of ParticleRatioGibbs have not kept up with {self._name}: more sweeps would "
-                f"move edge probabilities by {found['drift']:.2f} standard errors of the data, above "
+                f"move edge probabilities by {drift:.2f} standard errors of the data, above "
                 f"{target:g}. Try n_sweeps={4 * self._n_sweeps}"
             )
         return messages

@@ -141,6 +141,6 @@ def test_links_are_overstated_and_arrows_are_not(links):
     for _ in range(59):
         point, _ = step.step(point)
     if links:  # as if all edges had been found against all odds
-        step.of_pseudo.included, step.of_pseudo.log_odds = np.full(8, 36.0), np.full(8, -240.0)
-    said = step.of_pseudo.warn("w", fields_of(step), "") if links else step._warn_at_end()
+        step.record.included, step.record.log_odds = np.full(8, 36.0), np.full(8, -240.0)
+    said = step.record.warn("w", fields_of(step)) if links else step._warn_at_end()
     assert [message.split(" entries")[0].split("of the ")[1] for message in said] == ["3"] * bool(links)

@@ -102,7 +102,7 @@ def test_pseudo_likelihood_that_is_too_sure_of_edges():
     model = chain_model(0.3, 100, pmrf.Pseudo(weight=1))
     step = weights_step(model)
     said = last_words(step, model, draws=200)
-    inclusion = step.of_pseudo.included / 200
+    inclusion = step.record.included / 200
     n_found, claimed, expected = false_edges(inclusion, np.full(120, np.log(1 / 9)), 1.0)
     assert said == (
         f"The pseudo-likelihood of x with weight=1 is too sure of its edges: of the {n_found} entries of w "
@@ -116,7 +116,7 @@ def test_pseudo_likelihood_that_is_too_sure_of_edges():
     model = chain_model(0.3, 100)  # each edge counted once
     step = weights_step(model)
     assert last_words(step, model, draws=200) == ""
-    inclusion = step.of_pseudo.included / 200
+    inclusion = step.record.included / 200
     assert ((inclusion > 0.5) & (v - u > 1)).sum() < false.sum() / 2
 
 
@@ -147,7 +147,7 @@ def test_draws_at_which_couplings_are_looked_at():
         model = fixed_bias_model(boltzmann_data(20, seed=1), likelihood="pseudo")
         step = weights_step(model, n_joint=0)
         last_words(step, model, draws=draws, tune=1)
-        assert min(draws, 20) <= len(step.of_pseudo.weights) <= 39
+        assert min(draws, 20) <= len(step.record.weights) <= 39
 
 
 def test_edge_gibbs_that_never_moves(monkeypatch):

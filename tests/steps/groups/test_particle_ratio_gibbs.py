@@ -165,11 +165,11 @@ def test_noise_and_drift_are_kept_of_draws_only():
         if i == 1:
             method.stop_tuning()
         point, _ = method.step(point)
-    assert len(method.squares["noise"]) == len(method.squares["drift"]) == 2
+    assert len(method.record.squares) == len(method.record.squared_distances) == 2
     state = cloudpickle.loads(cloudpickle.dumps(method.sampling_state))
     method.step(point)
     method.sampling_state = state
-    assert len(method.squares["noise"]) == 2
+    assert len(method.record.squares) == 2
 
 
 def test_a_point_moved_from_outside_is_followed():
