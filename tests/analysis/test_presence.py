@@ -7,7 +7,9 @@ from scipy import special
 
 import pymc_mrf as pmrf
 from pymc_mrf.analysis.edges import edge_evidence
+from pymc_mrf.analysis.presence import TermTold, told_presence
 from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of
+from tests.statistics import Z
 
 GRAPH = pmrf.PairwiseGraph("abc", [("a", "b"), ("b", "c"), ("a", "c")])
 N = 1000
@@ -85,6 +87,48 @@ def test_draws_vouch_for_no_more_than_they_show(rng):
     with pytest.warns(UserWarning, match="never switched"):
         table = pmrf.summarize_edges(tree, "w", graph=GRAPH, prior_inclusion=0.01)
     assert set(table["bayes_factor_text"]) == {"not known"} and set(table["evidence"]) == {"undecided"}
+
+
+def told_of_two_terms(rng, n_zero, sd):
+    """Tell of the sum of w, of log odds 14 given all else, and d, which is zero in `n_zero` of N draws."""
+    log_odds = 14.0 + sd * rng.standard_normal((2, N, 3))
+    is_zero = rng.permuted(np.broadcast_to(np.arange(N) < n_zero, (2, 3, N)), axis=2).swapaxes(1, 2)
+    coords, stats = {"chain": [0, 1], "draw": range(N)}, {"w": [], "d": []}
+    for odds, of_chain in zip(log_odds, is_zero, strict=True):
+        records = {name: (PresenceRecord(3, 1), []) for name in stats}
+        for now, zero in zip(odds, of_chain, strict=True):
+            of_d = np.full(3, np.log(N / max(n_zero, 0.5) - 1.0))
+            for name, p, n in (("w", now, ~zero), ("d", of_d, np.ones(3))):
+                record, told = records[name]
+                for sums, log_p in zip(
+                    record.view(rng)[:2], (-np.logaddexp(0, -p), -np.logaddexp(0, p)), strict=True
+                ):
+                    sums[:] = log_p
+                told.append(record.tell(1, n[None] * 1.0))
+        for name in stats:
+            stats[name].append(records[name][1])
+    terms = [
+        TermTold(xr.DataArray(np.array(of_term), dims=("chain", "draw", "k"), coords=coords), 1)
+        for of_term in stats.values()
+    ]
+    draws = xr.DataArray(np.ones((2, N, 3)), dims=("chain", "draw", "edge"), coords=coords, name="w_a")
+    return told_presence(terms, draws, np.full(3, 2 * N))
+
+
+def test_sums_are_known_from_enough_visits_that_find_the_others_zero(rng):
+    """Their mean is carried by fewer values than that of one vector."""
+    exact = 14.0 + np.log(1.0 / 0.05) - 0.5 * 0.5**2
+    told = told_of_two_terms(rng, 50, 0.5)
+    assert told.is_likely.all() and told.is_known.all()
+    assert (np.abs(told.log_odds - exact) < Z * told.log_odds_error).all()
+    assert not told_of_two_terms(rng, 10, 0.5).is_known.any()  # 20 visits
+    assert not told_of_two_terms(rng, 50, 3.5).is_known.any()  # whose odds vary too much
+
+
+def test_a_sum_that_is_never_absent_is_bounded(rng):
+    """No visit finds the other terms zero."""
+    told = told_of_two_terms(rng, 0, 0.5)
+    assert told.is_likely.all() and not told.is_known.any() and (told.inclusion == 1.0).all()
 
 
 def test_draws_left_out_in_step_with_what_was_told_are_warned_of(rng):

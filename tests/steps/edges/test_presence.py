@@ -16,7 +16,7 @@ from pymc_mrf.analysis.presence import LN10
 from pymc_mrf.distributions.group_weights import group_contrasts, sums_of_terms
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.presence_record import PresenceRecord, period_of, read_batches
+from pymc_mrf.steps.edges.presence_record import OtherTerms, PresenceRecord, period_of, read_batches
 from tests.marks import slow
 from tests.posteriors import HALVES, Question, fixed_p
 from tests.reference.spike_and_slab import structure_posterior
@@ -323,6 +323,45 @@ def test_evidence_of_sums_of_vectors(k):
     for of_each, agrees in ((0.3, True), (0.5, False)):
         gaps = np.abs(np.array(found) - evidence_of_groups(k, values, of_each=of_each))
         assert (gaps < Z * np.array(errors) + 0.05).all() == agrees, gaps / errors
+
+
+@pytest.mark.slow
+def test_sums_of_larger_fields_agree_with_the_draws():
+    """Of 28 edges, hopeless ones told in every second draw, in two groups with few rows."""
+    rng, graph = np.random.default_rng(3), pmrf.graphs.complete(8)
+    assert period_of(graph.n_edges) == 2
+    with pm.Model(coords=pmrf.coords(graph)) as model:
+        w = pmrf.SpikeAndSlab("w", 0.3, pm.Normal.dist(0, 1), dims="edge")
+        of_group = pmrf.group_weights(w, ["r", "s"], 0.3, pm.Normal.dist(0, 1))
+        for group, weight in of_group.items():
+            x = rng.integers(2, size=(60, 8))
+            x[:, 1::2] = np.where(rng.random((60, 4)) < 0.4, x[:, ::2], x[:, 1::2])
+            pmrf.BoltzmannMachine(f"x_{group}", weight, np.zeros(8), graph=graph, observed=x)
+    idata = sampled(model, draws=1500)
+    told = pmrf.analysis.edge_inclusion(idata, "w_r")
+    counted = pmrf.analysis.edge_inclusion(idata.filter(lambda node: node.name != "sample_stats"), "w_r")
+    doubtful = (counted.inclusion > 0.01) & (counted.inclusion < 0.99)
+    gap = (told.inclusion - counted.inclusion) / counted.inclusion_mcse
+    assert doubtful.sum() > 20 and (abs(gap.where(doubtful, 0.0)) < Z).all()
+    assert told.inclusion_mcse.mean() < 0.8 * counted.inclusion_mcse.mean()
+
+
+def test_data_of_another_meaning_are_no_contrasts():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        pm.Data("w_contrasts", np.array([1.0, -1.0]))
+        x = boltzmann_data(30, seed=1)[:, :3]
+        pmrf.BoltzmannMachine("x", w, np.zeros(3), graph=TRIANGLE, observed=x)
+        assert OtherTerms(model["w"], model).n_sums == 0
+
+
+def test_a_term_of_sums_of_sums_tells_of_itself_alone():
+    with pm.Model() as model:
+        w = pmrf.SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=3)
+        pmrf.group_weights(w, ["a", "b"], 0.5, pm.Normal.dist(0, 1))
+        assert OtherTerms(w, model).n_sums == OtherTerms(model["w_difference_1"], model).n_sums == 1
+        pmrf.group_weights(model["w_difference_1"], ["a", "b"], 0.5, pm.Normal.dist(0, 1))
+        assert OtherTerms(model["w_difference_1"], model).n_sums == 0
 
 
 def test_sums_of_which_vectors_are_terms():
