@@ -123,8 +123,8 @@ class Particles(Likelihood):
 
 
 def too_few_particles(step: str, name: str, n_particles: int, noise: float, target: float) -> list[str]:
-    """Warn if the noise of a step's particles is above its target."""
-    if noise <= target:
+    """Warn if the noise of a step's particles is above its target; NaN, where none varies, is not."""
+    if not noise > target:
         return []
     enough = int(np.ceil(1.2 * n_particles * (noise / target) ** 2))
     return [
