@@ -5,12 +5,14 @@ from typing import Any
 
 def fields_of_measurements(model: Any) -> dict[Any, str]:
     """Apply nodes of the Gaussian and mixed fields of a model that are observed, and their names."""
+    from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
+    from pymc_mrf.distributions.mixed_rv import MixedFieldRV
     from pymc_mrf.distributions.parents import fields_of
 
     return {
         node: str(rv.name).removesuffix("_observed")
         for rv, node in fields_of(model)
-        if rv in model.observed_RVs and node.op.kind in ("gaussian", "mixed")
+        if rv in model.observed_RVs and isinstance(node.op, GaussianFieldRV | MixedFieldRV)
     }
 
 

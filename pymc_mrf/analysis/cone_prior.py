@@ -195,6 +195,7 @@ class _Walk:
     def __init__(self, model: Any) -> None:
         from pytensor.graph.traversal import ancestors
 
+        from pymc_mrf.distributions.gaussian_rv import GaussianFieldRV
         from pymc_mrf.steps.common.expressions import PointFunction
         from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs, communities_of, is_communities
         from pymc_mrf.steps.hyper.conjugate_hyperparameters import (
@@ -203,7 +204,7 @@ class _Walk:
         )
 
         fed = {rv: cone_nodes(rv, model) for rv in sparse_weights(model)}
-        sparse = [rv for rv in fed if all(n.op.kind == "gaussian" for n in fed[rv])]
+        sparse = [rv for rv in fed if all(isinstance(n.op, GaussianFieldRV) for n in fed[rv])]
         if fed and not sparse:
             raise ValueError(
                 f"{', '.join(rv.name for rv in fed)}: the weight of a MixedMRF, which prior_in_cone does not "

@@ -95,7 +95,7 @@ def test_single_column():
         (dict(x=np.zeros((0, 3))), "at least two observations"),
         (dict(x=[[0.0, np.nan], [1.0, 1.0]]), r"x\[0, 1\] is nan"),
         (dict(x=[["a", "b"], ["b", "a"]]), "numeric"),
-        (dict(x=np.ma.masked_invalid([[0.0, np.nan], [1.0, 1.0]])), "masked"),
+        (dict(x=np.ma.masked_invalid([[0.0, np.nan], [1.0, 1.0]])), "1 missing cell"),
         (dict(x=[[0, 1], [2, 0]], n_states=2), "n_states is 2, but x has 3"),
         (
             dict(x=[[0, 1], [1, 0]], pseudo_count=-1.0),
