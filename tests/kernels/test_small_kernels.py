@@ -5,7 +5,7 @@ import pytest
 
 import pymc_mrf as pmrf
 from pymc_mrf.kernels import cone, resampling
-from pymc_mrf.likelihood.edges import columns
+from pymc_mrf.likelihood import data_counts
 from tests.reference.gaussian import precision
 
 EDGES = [(0, 1), (1, 2), (0, 2)]
@@ -72,12 +72,12 @@ def test_walks_stay_in_the_cone_and_take_what_is_inside(rng):
 
 def test_columns_of_rows_and_of_rows_with_those_before():
     graph = pmrf.graphs.complete(3)
-    found = columns.columns_of(np.zeros((5, 3)), graph)
+    found = data_counts.columns_of(np.zeros((5, 3)), graph)
     np.testing.assert_array_equal(found.ends, graph.edges)
     assert not found.is_arrow.any()
     lagged = pmrf.LaggedGraph(range(3), [(0, 1), (2, 2)], (1,), [(0, 2)])
     x = np.arange(6)[None]  # of three nodes now, then of the row before
-    found = columns.columns_of(x, lagged)
+    found = data_counts.columns_of(x, lagged)
     np.testing.assert_array_equal(found.nodes, [0, 1, 2, 0, 1, 2])
     named = {
         label: tuple(ends) for label, ends in zip(lagged.edge_labels, found.ends.tolist(), strict=True)
@@ -85,4 +85,4 @@ def test_columns_of_rows_and_of_rows_with_those_before():
     assert {named["0->1"], named["2->2"]} == {(1, 3), (2, 5)}  # to the node, from the row before
     assert named["0--2"] == (0, 2)
     assert dict(zip(lagged.edge_labels, found.is_arrow, strict=True))["0--2"] == np.False_
-    np.testing.assert_array_equal(columns.present_rows(x, lagged), [[0, 1, 2]])
+    np.testing.assert_array_equal(data_counts.present_rows(x, lagged), [[0, 1, 2]])
