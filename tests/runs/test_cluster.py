@@ -83,10 +83,8 @@ def test_draws_are_those_of_one_machine(client, model, expected, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.compiled
 @pytest.mark.parametrize("n_workers", [2, 4])
-def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected, monkeypatch):
-    monkeypatch.setattr("pytensor.config.mode", "FAST_COMPILE")
+def test_draws_do_not_depend_on_the_number_of_workers(n_workers, model, expected):
     with (
         distributed.LocalCluster(
             n_workers=n_workers,
