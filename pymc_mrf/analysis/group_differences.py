@@ -100,7 +100,8 @@ def summarize_differences(
     else:
         difference = groups.strengths(values[0] - values[1])
     difference = difference.where(groups.differ(slice(None)), 0.0).rename("difference")
-    edges = inclusion_of(difference, prior_inclusion, groups.told)
+    told = _differences_told(idata, var_names, groups.places, group)
+    edges = inclusion_of(difference, prior_inclusion, told)
     table = edge_rows(difference, edges, groups.graph, BOUNDS, checked_order(sort), ci_prob)
     place = table.columns.get_loc("mean")
     for k, (column, of_group) in enumerate(zip(groups.columns, groups.strengths(values), strict=True)):
@@ -208,6 +209,8 @@ class _Groups(NamedTuple):
         Their variables.
     labels, columns : list of k str
         What tables call the groups, and their means.
+    places : list of k int
+        Of the groups among all that there are.
     values : (network, chain, draw, entry) DataArray
     rounding : (entry,) DataArray
         By how much rounding may change these: compiled sums of equal terms may be in another order for each
@@ -215,18 +218,16 @@ class _Groups(NamedTuple):
     graph : PairwiseGraph or LaggedGraph
     n_states : int, sequence, ColumnKinds or None
         None if each edge has one entry.
-    told : list of TermTold
-        What the steps of the vectors of `group_weights` by which they differ told of these together.
     """
 
     names: list[str]
     labels: list[str]
     columns: list[str]
+    places: list[int]
     values: xr.DataArray
     rounding: xr.DataArray
     graph: Any
     n_states: Any
-    told: list[TermTold]
 
     def strengths(self, parameters: xr.DataArray) -> xr.DataArray:
         """One number for each edge (..., edge)."""
@@ -274,43 +275,33 @@ def _groups_of(
         values = [v.rename({v.dims[-1]: values[0].dims[-1]}) for v in values]
     together = xr.concat(values, "network", coords="minimal", compat="override")
     rounding = ROUNDING * epsilon * abs(together).max(("network", *SAMPLE_DIMS))
-    told = _differences_told(idata, var_names, chosen, group)
-    return _Groups(names, list(map(str, labels)), columns, together, rounding, graph, n_states, told)
+    return _Groups(names, list(map(str, labels)), columns, chosen, together, rounding, graph, n_states)
 
 
 def _differences_told(
     idata: xr.DataTree, var_names: Any, chosen: list[int], group: str
 ) -> list[TermTold]:
     """Find what the steps of the differences of `group_weights` by which groups differ told; else nothing."""
-    from pymc_mrf.distributions.group_weights import CONTRASTS
+    from pymc_mrf.distributions.group_weights import kept_contrasts, tell_apart
 
-    data: Any = idata.children.get("constant_data", {})
-    if not isinstance(var_names, str) or f"{var_names}{CONTRASTS}" not in data:
+    contrasts = kept_contrasts(idata).get(var_names) if isinstance(var_names, str) else None
+    if contrasts is None:
         return []
-    contrasts = data[f"{var_names}{CONTRASTS}"].values
-    _, tells = told_apart(var_names, contrasts, chosen)
-    return told_of_sum(idata, var_names, contrasts, tuple((np.flatnonzero(tells) + 1).tolist()), group)
-
-
-def told_apart(var_name: str, contrasts: np.ndarray, chosen: list[int]) -> tuple[list[str], np.ndarray]:
-    """Names of all differences of `group_weights`, by its `contrasts` (k, q), and which tell groups apart."""
-    from pymc_mrf.distributions.group_weights import term_names
-
-    return term_names(var_name, contrasts)[1:], np.ptp(contrasts[chosen], axis=0) > 0.0
+    terms = np.flatnonzero(tell_apart(contrasts.values, chosen)) + 1
+    return told_of_sum(idata, var_names, contrasts.values, tuple(terms.tolist()), group)
 
 
 def named_groups(idata: xr.DataTree, var_names: Any, model: Any) -> tuple[list[str], list, list[str]]:
     """Names of the variables of groups, their labels, and what tables call their means."""
-    from pymc_mrf.distributions.group_weights import CONTRASTS, group_names
+    from pymc_mrf.distributions.group_weights import CONTRASTS, group_names, kept_contrasts
 
     if not isinstance(var_names, str):
         names = sequence(var_names, "var_names", "names")
         return names, names, names
     check_tree(idata, "idata")
-    data: Any = idata.children.get("constant_data", {})
-    contrasts = f"{var_names}{CONTRASTS}"
-    if contrasts in data and "group" in data[contrasts].coords:
-        labels = data[contrasts]["group"].values.tolist()
+    contrasts, kept = f"{var_names}{CONTRASTS}", kept_contrasts(idata).get(var_names)
+    if kept is not None:
+        labels = kept["group"].values.tolist()
     elif model is not None and contrasts in model.named_vars:
         labels = list(model.coords["group"])
     else:

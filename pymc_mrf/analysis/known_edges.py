@@ -31,7 +31,7 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
     from pytensor.graph.traversal import ancestors
 
     from pymc_mrf.distributions.field_record import records_of
-    from pymc_mrf.distributions.group_weights import CONTRASTS
+    from pymc_mrf.distributions.group_weights import commons_of
     from pymc_mrf.distributions.parents import field_node
 
     if model is None:
@@ -40,8 +40,9 @@ def known_edges(call: str, model: Any, var_name: Any, graph: Any, n_states: Any)
     check_model(model)
     records = records_of(model)
     if var_name is None:
-        commons = {name.removesuffix(CONTRASTS) for name in model.named_vars if name.endswith(CONTRASTS)}
-        names = commons or {record.weight for record in records.values()}
+        names = set(commons_of(model.named_vars_to_dims)) or {
+            record.weight for record in records.values()
+        }
         if len(names) != 1 or not isinstance(next(iter(names)), str):
             raise ValueError(
                 f"{call} needs the name of the edges' variable, as the model has the fields "

@@ -8,7 +8,7 @@ their steps tell of each together with the others is put together, by
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -109,21 +109,18 @@ def terms_told(idata: xr.DataTree, var_name: str, group: str) -> list[TermTold]:
 
     Nothing if they did not, or in another group of the results.
     """
-    from pymc_mrf.distributions.group_weights import CONTRASTS, group_names
+    from pymc_mrf.distributions.group_weights import group_names, kept_contrasts
     from pymc_mrf.steps.edges.presence_record import STATISTIC
 
     own = _statistics(idata, group).get(STATISTIC.format(var_name))
     if own is not None:
         return [TermTold(own, 0)]
-    data: Any = idata["constant_data"].data_vars if "constant_data" in idata else {}
-    for name, contrasts in data.items():
-        common = str(name).removesuffix(CONTRASTS)
-        if common != name and contrasts.dims == ("group", f"{common}_difference"):
-            names = [f"{common}_{ending}" for ending in group_names(contrasts["group"].values.tolist())]
-            if var_name in names:
-                of_group = contrasts.values[names.index(var_name)]
-                terms = (0, *(np.flatnonzero(of_group) + 1).tolist())
-                return told_of_sum(idata, common, contrasts.values, terms, group)
+    for common, contrasts in kept_contrasts(idata).items():
+        names = [f"{common}_{ending}" for ending in group_names(contrasts["group"].values.tolist())]
+        if var_name in names:
+            of_group = contrasts.values[names.index(var_name)]
+            terms = (0, *(np.flatnonzero(of_group) + 1).tolist())
+            return told_of_sum(idata, common, contrasts.values, terms, group)
     return []
 
 
@@ -144,9 +141,7 @@ def told_of_sum(
     found = []
     for t, name in zip(terms, told, strict=True):
         of_term = [of_sum for of_sum in sums if t in of_sum]
-        if n_sums(known[name].values) != len(
-            of_term
-        ):  # of a vector that is a term of other sums as well
+        if n_sums(known[name].values) != len(of_term):  # it is a term of other sums as well
             return []
         found.append(TermTold(known[name], 1 + of_term.index(terms)))
     return found
@@ -165,55 +160,55 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
     None if there is none, chains or draws are others, or too few draws are left to tell of every edge; a
     warning says so where draws were left out of one of the two, or as many would have been enough.
     """
-    from pymc_mrf.steps.edges.presence_record import period_of, read_batches
-
-    if not terms:
-        return None
-    statistics = [term.statistic for term in terms]
-    if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw") for told in statistics):
-        warn_user(
-            f"{values.name}: what its step told of edges, in sample_stats, is of other draws: probabilities "
-            "are shares of draws. Leave the same draws out of all groups, as idata.sel(draw=...) does"
-        )
-        return None
-    r = values.shape[-1]
-    read = [
-        read_batches(term.statistic.transpose("chain", "draw", ...).values, r, term.k) for term in terms
-    ]
-    batches = [of_term for of_term in read if of_term is not None]
-    if len(batches) < len(read):
-        period, told = period_of(r), statistics[0]
-        if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
-            warn_user(
-                f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
-                "such draw is left: probabilities are shares of draws, as if nothing had been told. "
-                f"Keep all draws, or every k-th, k and {period} having no common factor"
-            )
+    batches = _batches_of(terms, values)
+    if not batches:
         return None
     present, absent = (_estimated(logs) for logs in _of_sum(batches))
     if (present.log_mean == -np.inf).any():  # no visit to a hopeless edge was told
         return None
-    n_draws = values.sizes["chain"] * values.sizes["draw"]
+    r, n_draws = values.shape[-1], values.sizes["chain"] * values.sizes["draw"]
     of_presence = np.array([np.ones(r, bool), np.zeros(r, bool), n_present < n_draws / 2])
     estimates = [present, absent]
     if len(terms) > 1:  # whose steps tell of presence and of absence at different draws
         estimates.append(_counted(values, n_present))
-    log_mean, error, varies_little = map(np.array, zip(*estimates, strict=True))
-    best = np.argmin(log_mean[:2], axis=0)
-    if len(terms) > 1:
-        is_rated = (error > 0.0) & (log_mean < np.log1p(-LEAST_REST))
-        log_error = np.where(is_rated, log_mean + np.log(np.where(is_rated, error, 1.0)), np.inf)
-        best = np.where(is_rated.any(axis=0), np.argmin(log_error, axis=0), best)
-    chosen = best, np.arange(r)
-    log_mean, error = log_mean[chosen], error[chosen]
+    chosen = _surest(estimates), np.arange(r)
+    log_mean, error, varies_little = (np.array(of)[chosen] for of in zip(*estimates, strict=True))
     is_rest = log_mean > np.log(0.5)
     rest = np.maximum(-np.expm1(log_mean), LEAST)
     log_smaller = np.where(is_rest, np.log(rest), log_mean)
     error = np.where(is_rest, error * np.exp(log_mean) / rest, error)
     is_likely = of_presence[chosen] == is_rest
     seen = np.where(is_likely, n_draws - n_present, n_present)
-    is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | (varies_little[chosen] & ~is_rest))
+    is_known = (error <= MAX_ERROR) & ((seen >= SEEN) | (varies_little & ~is_rest))
     return Told(is_likely, log_smaller, error, is_known)
+
+
+def _batches_of(terms: Sequence[TermTold], values: xr.DataArray) -> "list[Batches]":
+    """Read what each of the terms tells in parts of the draws (chain, draw, r); nothing if one does not."""
+    from pymc_mrf.steps.edges.presence_record import period_of, read_batches
+
+    statistics = [term.statistic for term in terms]
+    if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw") for told in statistics):
+        warn_user(
+            f"{values.name}: what its step told of edges, in sample_stats, is of other draws: probabilities "
+            "are shares of draws. Leave the same draws out of all groups, as idata.sel(draw=...) does"
+        )
+        return []
+    r = values.shape[-1]
+    read = [
+        read_batches(term.statistic.transpose("chain", "draw", ...).values, r, term.k) for term in terms
+    ]
+    found = [of_term for of_term in read if of_term is not None]
+    if len(found) == len(read):
+        return found
+    period, told = period_of(r), statistics[0]
+    if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
+        warn_user(
+            f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "
+            "such draw is left: probabilities are shares of draws, as if nothing had been told. "
+            f"Keep all draws, or every k-th, k and {period} having no common factor"
+        )
+    return []
 
 
 class _Estimate(NamedTuple):
@@ -222,6 +217,20 @@ class _Estimate(NamedTuple):
     log_mean: np.ndarray
     error: np.ndarray
     varies_little: np.ndarray
+
+
+def _surest(estimates: "Sequence[_Estimate]") -> np.ndarray:
+    """Choose one of several estimates for each of r edges: of presence, of absence, and by draws if given.
+
+    The smaller one of presence and absence, unless draws count as well: then that of the smallest error.
+    """
+    log_mean, error = (np.array(of) for of in list(zip(*estimates, strict=True))[:2])
+    smaller = np.argmin(log_mean[:2], axis=0)
+    if len(estimates) == 2:
+        return smaller
+    is_rated = (error > 0.0) & (log_mean < np.log1p(-LEAST_REST))
+    log_error = np.where(is_rated, log_mean + np.log(np.where(is_rated, error, 1.0)), np.inf)
+    return np.where(is_rated.any(axis=0), np.argmin(log_error, axis=0), smaller)
 
 
 def _estimated(logs: np.ndarray) -> _Estimate:

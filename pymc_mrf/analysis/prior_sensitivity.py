@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_mrf.analysis._posterior import OF_BLOCK, errors_of_means, sampled_vector, values_at_draws
 from pymc_mrf.analysis.cone_prior import cone_prior, is_cut
 from pymc_mrf.analysis.edges import unseen
-from pymc_mrf.analysis.group_differences import chosen_groups, named_groups, told_apart
+from pymc_mrf.analysis.group_differences import chosen_groups, named_groups
 from pymc_mrf.analysis.prior_inclusion import own_beta, spike_and_slab
 from pymc_mrf.checks import number, numeric_array, warn_user
 
@@ -196,11 +196,12 @@ def _log_densities(rv: Any, scales: list[float], is_given_p: bool) -> tuple[Any,
 
 def _told_apart(idata: Any, var_name: str, between: Any, model: Any) -> tuple[list[str], np.ndarray]:
     """Names of all differences between groups, and which of them tell some of these groups apart."""
-    from pymc_mrf.distributions.group_weights import CONTRASTS
+    from pymc_mrf.distributions.group_weights import CONTRASTS, tell_apart, term_names
 
     _, labels, _ = named_groups(idata, var_name, model)
     contrasts = np.asarray(model[f"{var_name}{CONTRASTS}"].get_value())
-    return told_apart(var_name, contrasts, chosen_groups(between, labels))
+    asked = tell_apart(contrasts, chosen_groups(between, labels))
+    return term_names(var_name, contrasts)[1:], asked
 
 
 def _edges_of(values: xr.DataArray, op: Any) -> tuple[str, Any]:

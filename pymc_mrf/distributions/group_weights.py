@@ -1,13 +1,14 @@
 """Edge parameters of several groups of rows: what they have in common, and sparse differences."""
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
 from pytensor.graph.basic import Variable
 
 from pymc_mrf.checks import check_labels, numeric_array, repeated, sequence, warn_user
@@ -41,16 +42,39 @@ def sums_of_terms(contrasts: np.ndarray) -> list[tuple[int, ...]]:
     Term 0 is what the groups have in common, term j the difference j. The networks are those of each group;
     those that agree are each two groups, and all of them.
     """
+    groups = range(len(contrasts))
     is_in = np.pad(contrasts != 0.0, ((0, 0), (1, 0)), constant_values=True)
-    pairs = [contrasts[a] != contrasts[b] for a, b in combinations(range(len(contrasts)), 2)]
-    differ = np.pad([*pairs, np.ptp(contrasts, axis=0) > 0.0], ((0, 0), (1, 0)))
+    apart = [tell_apart(contrasts, chosen) for chosen in (*combinations(groups, 2), groups)]
+    differ = np.pad(apart, ((0, 0), (1, 0)))
     sets = {tuple(np.flatnonzero(row).tolist()) for row in (*is_in, *differ)}
     return sorted(terms for terms in sets if len(terms) > 1)
+
+
+def tell_apart(contrasts: np.ndarray, groups: Sequence[int]) -> np.ndarray:
+    """Tell which differences (q,) are not the same for all of some groups, by their places."""
+    return np.ptp(contrasts[list(groups)], axis=0) > 0.0
 
 
 def term_names(name: str, contrasts: np.ndarray) -> list[str]:
     """Names of the terms, of `sums_of_terms`, of the parameters of groups that have `name` in common."""
     return [name, *(f"{name}{DIFFERENCE}{j + 1}" for j in range(contrasts.shape[1]))]
+
+
+def commons_of(dims: Mapping[Any, Any]) -> list[str]:
+    """Names of what groups have in common, by the dims of the data of a model or of its results."""
+    commons = {str(name).removesuffix(CONTRASTS): name for name in dims}
+    return [
+        common
+        for common, name in commons.items()
+        if common != name and tuple(dims[name]) == ("group", f"{common}_difference")
+    ]
+
+
+def kept_contrasts(idata: xr.DataTree) -> dict[str, xr.DataArray]:
+    """Contrasts (group, difference) that results hold, by the names of what groups have in common."""
+    data: Any = idata["constant_data"].data_vars if "constant_data" in idata.children else {}
+    commons = commons_of({name: values.dims for name, values in data.items()})
+    return {common: data[f"{common}{CONTRASTS}"] for common in commons}
 
 
 def labels_of_groups(labels: Sequence[Hashable]) -> list:

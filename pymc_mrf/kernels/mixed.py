@@ -17,7 +17,7 @@ import numpy as np
 from pymc_mrf.kernels._jit import jit, lean, part
 from pymc_mrf.kernels.gaussian import draw_centred, factorise, invert_factorised
 from pymc_mrf.kernels.log_scores import draw_state
-from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, largest, total
+from pymc_mrf.kernels.vector_sums import copy, dot, normalise_log_weights
 
 OF_ANSWERS, MIXED, OF_MEASURED = 0, 1, 2
 
@@ -201,19 +201,6 @@ def fill_state_weights(layout, states, w, b, diagonal, out):
     for start in range(0, N, PIECE):
         fill_log_weights(layout, states, w, b, out, start, min(start + PIECE, N))
     return normalise_log_weights(out.p), log_det
-
-
-@lean
-def normalise_log_weights(p):
-    """Turn log weights `p` (N,) into probabilities; return the log of their sum."""
-    top = largest(p)
-    for s in range(p.shape[0]):
-        p[s] = exp_negative(max(p[s] - top, LOWEST))
-    mass = total(p)
-    scale = 1.0 / mass
-    for s in range(p.shape[0]):
-        p[s] *= scale
-    return top + np.log(mass)
 
 
 @lean

@@ -155,6 +155,19 @@ def largest(a):
     return top
 
 
+@lean
+def normalise_log_weights(p):
+    """Turn log weights `p` (N,) into probabilities; return the log of their sum."""
+    top = largest(p)
+    for s in range(p.shape[0]):
+        p[s] = exp_negative(max(p[s] - top, LOWEST))
+    mass = total(p)
+    scale = 1.0 / mass
+    for s in range(p.shape[0]):
+        p[s] *= scale
+    return top + np.log(mass)
+
+
 @summing
 def product(a):
     """Product of an array `a` (N,)."""

@@ -28,7 +28,7 @@ from pymc_mrf.distributions.field_record import (
     model_of,
     records_of,
 )
-from pymc_mrf.distributions.group_weights import CONTRASTS
+from pymc_mrf.distributions.group_weights import kept_contrasts
 from pymc_mrf.fields.column_kinds import ColumnKinds
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
@@ -71,11 +71,7 @@ class FoundNetwork:
     def _find_groups(self) -> tuple[str | None, dict[Any, FieldRecord]]:
         """Return the weights that groups have in common, and the fields of the groups by their labels."""
         fields = {r.weight: r for r in self._records.values() if isinstance(r.weight, str)}
-        data: Any = self.idata.children.get("constant_data", {})
-        for name in (str(key) for key in data if str(key).endswith(CONTRASTS)):
-            if "group" not in data[name].dims:
-                continue  # of the user
-            common = name.removesuffix(CONTRASTS)
+        for common in kept_contrasts(self.idata):
             weights, labels, _ = named_groups(self.idata, common, self.model)
             if set(weights) <= set(fields):
                 return common, {label: fields[w] for label, w in zip(labels, weights, strict=True)}

@@ -8,49 +8,9 @@ its bookkeeping, and in probabilities rather than logs, every operation is a few
 import numpy as np
 
 from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, largest, total
+from pymc_mrf.kernels.vector_sums import total
 
 SMALLEST = 1e-300  # probabilities of pairs are kept above it
-
-
-@jit
-def fill_configurations(edges, y, w, b, W, P, h):
-    """Probabilities `P` (2^d,), d >= 3, from weights and biases; returns the log-partition function.
-
-    The `edges` (r, 2) have weights `w` (r,), the nodes biases `b` (d,), the states values `y` (2,); scratch
-    are `W` (d + 1, d) and `h` (2^d,).
-    """
-    d, c = b.shape[0], y[1] - y[0]
-    W[:] = 0.0
-    constant = 0.0
-    for i in range(d):  # y = y_0 + c t, t in {0, 1}
-        W[d, i] = c * b[i]
-        constant += y[0] * b[i]
-    for e in range(w.shape[0]):
-        if w[e] != 0.0:
-            u, v = edges[e, 0], edges[e, 1]
-            W[max(u, v), min(u, v)] = c * c * w[e]
-            W[d, u] += c * y[0] * w[e]
-            W[d, v] += c * y[0] * w[e]
-            constant += y[0] * y[0] * w[e]
-    P[0] = constant
-    for i in range(d):
-        h[0] = W[d, i]
-        for j in range(i):
-            half, step = 1 << j, W[i, j]
-            for k in range(half):
-                h[half + k] = h[k] + step
-        half = 1 << i
-        for k in range(half):
-            P[half + k] = P[k] + h[k]
-    top = largest(P)
-    for k in range(P.shape[0]):
-        P[k] = exp_negative(max(P[k] - top, LOWEST))
-    mass = total(P)
-    scale = 1.0 / mass
-    for k in range(P.shape[0]):
-        P[k] *= scale
-    return top + np.log(mass)
 
 
 @jit
@@ -86,18 +46,6 @@ def multiply_pair(P, u, v, f00, f01, f10, f11):
                 P[k + a] *= f01
                 P[k + c] *= f10
                 P[k + a + c] *= f11
-
-
-@jit
-def sum_out(P, nodes):
-    """Sum the probabilities over the states of `nodes` (p,), ascending, into the first of `P` (2^d,)."""
-    cells = P.shape[0]
-    for i in range(nodes.shape[0] - 1, -1, -1):
-        half = 1 << nodes[i]
-        cells //= 2
-        for high in range(0, cells, half):
-            for k in range(high, high + half):
-                P[k] = P[high + k] + P[high + half + k]
 
 
 @jit

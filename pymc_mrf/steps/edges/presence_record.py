@@ -22,7 +22,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.arguments import value_of
-from pymc_mrf.distributions.group_weights import CONTRASTS, sums_of_terms, term_names
+from pymc_mrf.distributions.group_weights import CONTRASTS, commons_of, sums_of_terms, term_names
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import Presence
 from pymc_mrf.steps.common.chain_state import Remembering
@@ -164,26 +164,7 @@ class OtherTerms:
 
     def __init__(self, rv: Any, model: pm.Model) -> None:
         self._own, self._heads = rv.name, rv.owner.op.heads
-        self._names, self._is_in = [], np.zeros((0, 0))
-        n_found = 0
-        for data, dims in model.named_vars_to_dims.items():
-            common = data.removesuffix(CONTRASTS)
-            if data == common or tuple(dims) != ("group", f"{common}_difference"):
-                continue
-            contrasts = value_of(model[data])
-            names = term_names(common, contrasts)
-            if rv.name not in names:
-                continue
-            n_found += 1
-            own = names.index(rv.name)
-            sums = [of_sum for of_sum in sums_of_terms(contrasts) if own in of_sum]
-            is_in = np.zeros((len(sums), len(names)))
-            for k, of_sum in enumerate(sums):
-                is_in[k, list(of_sum)] = 1.0
-            self._names = [*names[:own], *names[own + 1 :]]
-            self._is_in = np.delete(is_in, own, axis=1)
-        if n_found > 1:  # sums of which are terms of further sums
-            self._is_in = np.zeros((0, 0))
+        self._names, self._is_in = _other_terms(rv.name, model)
         self._sparse = {v.name for v in model.free_RVs if isinstance(v.owner.op, SpikeAndSlabRV)}
         self.n_sums = len(self._is_in)
 
@@ -199,6 +180,23 @@ class OtherTerms:
             if name in self._sparse:
                 row[:] = point[name][self._heads] != 0.0
         return self._is_in @ present
+
+
+def _other_terms(name: str, model: pm.Model) -> tuple[list[str], np.ndarray]:
+    """Other terms of the sums of which a vector is one, and which of them are in each, (n_sums, n_terms)."""
+    found = []
+    for common in commons_of(model.named_vars_to_dims):
+        contrasts = value_of(model[f"{common}{CONTRASTS}"])
+        names = term_names(common, contrasts)
+        if name in names:
+            found.append((names, sums_of_terms(contrasts)))
+    if len(found) != 1:  # of several: sums of which are terms of further sums
+        return [], np.zeros((0, 0))
+    [(names, sums)] = found
+    own = names.index(name)
+    others = [j for j in range(len(names)) if j != own]
+    is_in = [[float(j in of_sum) for j in others] for of_sum in sums if own in of_sum]
+    return [names[j] for j in others], np.array(is_in)
 
 
 def n_sums(told: np.ndarray) -> int:

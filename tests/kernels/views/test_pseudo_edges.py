@@ -13,7 +13,7 @@ from pymc_mrf.kernels import vector_sums
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
 from pymc_mrf.kernels.priors.densities import LAPLACE, STUDENT, TAIL_SHARE, Density, Fit
-from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms, questions
+from pymc_mrf.kernels.views import enumerated_field, pseudo_rows, pseudo_terms, questions, split_field
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.edges.edge_prior import flat
 from tests.insides import norms_of
@@ -227,8 +227,11 @@ def test_enumerated_probabilities(rng):
     tables = ISING.edge_tables(w), ISING.node_tables(b)
     # enumeration has the last node fastest; bit i of a number is node i
     p = enumeration.probabilities(EDGES, *tables).reshape((2,) * 5).T.ravel()
-    P, h, W = np.empty(32), np.empty(32), np.empty((6, 5))
-    A = enumerated_field.fill_configurations(GRAPH.edges, np.array([-1.0, 1.0]), w, b, W, P, h)
+    nodes, states = np.arange(5), np.array([-1.0, 1.0])
+    rows = split_field.allocate_rows(split_field.make_windows(GRAPH.edges, 5, 1))
+    P, h = rows.P, rows.h
+    A = split_field.fill_couplings(GRAPH.edges, states, w, b, rows.J, rows.a)
+    A += split_field.list_configurations(rows, nodes)
     np.testing.assert_allclose(A, enumeration.log_partition(EDGES, *tables))
     np.testing.assert_allclose(P, p, rtol=1e-10)
     pair, configs = np.empty(4), enumeration.configurations(5, 2)[:, ::-1]
