@@ -52,7 +52,7 @@ AREAS = {
     "kernels:auxiliary_* kernels:junction_tree_counts likelihood:uncentred_edges "
     "likelihood:stripped_beta estimation:tied_pcd steps:feature_step steps:persistent_langevin "
     "steps:reversible_jump steps:stripped_beta steps:auxiliary_variable",
-    "particles": "kernels:*_particles kernels:particle_* kernels:resampling kernels:binary_pairs "
+    "particles": "kernels:*_particles kernels:particle_*  kernels:binary_pairs "
     "kernels:state_pairs likelihood:particle* steps:particle_ratio_gibbs",
     "pseudo-likelihood": "kernels:pseudo_* kernels:factor_pseudo_likelihood likelihood:pseudo/* "
     "likelihood:pseudo_*",
@@ -94,8 +94,7 @@ AREAS = {
     "analysis:prior_* analysis:group_differences analysis:known_edges",
     "predictions": "analysis:field_draws analysis:prediction analysis:conditional* analysis:calibration "
     "analysis:cells analysis:plan_summary",
-    "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:_sources "
-    "kernels:by_type",
+    "compiler": "kernels:_compiler kernels:_lowering kernels:_generators kernels:_jit kernels:_sources",
     "plots": "plots:*",
     "runs": "runs:*",
     "Network": "network:*",

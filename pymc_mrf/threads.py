@@ -1,10 +1,12 @@
-"""One thread of BLAS where systems are small."""
+"""One thread of BLAS where systems are small, as in all estimates of this package."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
+
+import numpy as np
 
 _lock = Lock()
 _n_inside = 0
@@ -36,6 +38,20 @@ def one_thread() -> Iterator[None]:
             _n_inside -= 1
             if _n_inside == 0 and _limits is not None:
                 _limits.restore_original_limits()
+
+
+def minimise(
+    objective: Callable[..., tuple[float, np.ndarray]], start: np.ndarray, **options: Any
+) -> Any:
+    """Minimise a function of `start` (p,) that returns its value and gradient (p,), by L-BFGS-B.
+
+    Returns scipy.optimize.OptimizeResult: as of `scipy.optimize.minimize`, whose other arguments
+    `options` are.
+    """
+    from scipy.optimize import minimize
+
+    with one_thread():
+        return minimize(objective, start, jac=True, method="L-BFGS-B", **options)
 
 
 @cache

@@ -11,7 +11,8 @@ from pymc_mrf.analysis.convergence import FEWEST_DRAWS, entry_convergence, entry
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Diagnosis, Finding
 from pymc_mrf.analysis.predictive_checks import are_states
 from pymc_mrf.analysis.sampler_statistics import declared_of, sampler_statistics, split_number
-from pymc_mrf.steps.common.statistics import INF, LEAST_DRAWS, summaries
+from pymc_mrf.distributions.chain_record import LEAST_DRAWS
+from pymc_mrf.steps.common.statistics import INF, summaries
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -10,7 +10,7 @@ from pymc_mrf.analysis.cone_draws import cone_findings
 from pymc_mrf.analysis.cone_fields import fields_of_measurements
 from pymc_mrf.analysis.findings import AGAINST, FOR, NOTE, Finding
 from pymc_mrf.checks import few
-from pymc_mrf.steps.common.chain_state import COUPLING_DRAWS
+from pymc_mrf.distributions.chain_record import COUPLING_DRAWS
 
 MOST_DRAWS = 100  # of which the mean of the parameters is taken
 LEAST_ROWS = 20  # complete ones, below which nothing is said

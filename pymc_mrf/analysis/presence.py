@@ -185,7 +185,7 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
 
 def _batches_of(terms: Sequence[TermTold], values: xr.DataArray) -> "list[Batches]":
     """Read what each of the terms tells in parts of the draws (chain, draw, r); nothing if one does not."""
-    from pymc_mrf.steps.edges.presence_record import period_of, read_batches
+    from pymc_mrf.steps.edges.presence_record import period_told, read_batches
 
     statistics = [term.statistic for term in terms]
     if any(not values[dim].equals(told[dim]) for dim in ("chain", "draw") for told in statistics):
@@ -201,7 +201,8 @@ def _batches_of(terms: Sequence[TermTold], values: xr.DataArray) -> "list[Batche
     found = [of_term for of_term in read if of_term is not None]
     if len(found) == len(read):
         return found
-    period, told = period_of(r), statistics[0]
+    told = statistics[0]
+    period = period_told(told.values)
     if int(told.notnull().any(told.dims[-1:]).sum("draw").min()) >= period > 1:
         warn_user(
             f"{values.name}: its step told of each edge in one draw of {period}, and of some edges no "

@@ -1,6 +1,6 @@
 """What changes while a chain runs, told by the names of attributes, so that a chain can be resumed.
 
-And what chains find out about a likelihood.
+How far it is, too, and what it finds out about a likelihood.
 """
 
 from dataclasses import make_dataclass
@@ -8,6 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from pymc.step_methods.state import WithSamplingState
+
+COUPLING_DRAWS = 20
+"""Draws, about, at which noise is measured, and couplings are looked at under a pseudo-likelihood."""
+
+LEAST_DRAWS = 50
+"""Draws below which a variable may stand still by chance."""
 
 
 class Remembering(WithSamplingState):
@@ -29,6 +35,57 @@ class Remembering(WithSamplingState):
         # where pickle finds it
         state.__module__, state.__qualname__ = cls.__module__, f"{cls.__qualname__}._state_class"
         cls._state_class = state
+
+
+class ChainCount(Remembering):
+    """The draws of a chain, and whether any of them moved the variable of a step.
+
+    Parameters
+    ----------
+    tune, draws : int
+        Steps of the chain before and after the end of tuning.
+
+    Attributes
+    ----------
+    n_tuning, length : int
+        These two numbers.
+    n_left, n_draws : int
+        Steps that are left; draws so far.
+    """
+
+    remembers = ("n_tuning", "length", "n_left", "n_draws", "moved")
+
+    def __init__(self, tune: int = 0, draws: int = 0) -> None:
+        self.n_tuning, self.length, self.n_left = tune, draws, tune + draws
+        self.n_draws, self.moved = 0, False
+
+    def add(self, tune: bool, moved: bool) -> bool:
+        """Count a step; whether the chain ends with it."""
+        self.n_left -= 1
+        if not tune:
+            self.n_draws += 1
+            self.moved = self.moved or moved
+        return self.n_left == 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the next step is the first of a chain."""
+        return self.n_left == self.n_tuning + self.length > 0
+
+    @property
+    def has_just_tuned(self) -> bool:
+        """Whether the next draw is the first after tuning."""
+        return self.n_tuning > 0 and self.n_draws == 0
+
+    @property
+    def stood_still(self) -> bool:
+        """Whether no draw moved the variable, although there were enough of them."""
+        return not self.moved and self.n_draws >= LEAST_DRAWS
+
+
+def is_kept(count: ChainCount) -> bool:
+    """Whether the next draw is one of `COUPLING_DRAWS`."""
+    return count.n_draws % max(count.length // COUPLING_DRAWS, 1) == 0
 
 
 class SampleRecord(Remembering):

@@ -33,6 +33,7 @@ from pymc_mrf.distributions.mrf_rv import MarkovRandomFieldRV
 from pymc_mrf.fields.column_kinds import kinds_of_answers
 from pymc_mrf.fields.families import BOLTZMANN, ISING, agreement, one_or_each
 from pymc_mrf.fields.family import Family
+from pymc_mrf.fields.table_columns import as_table
 from pymc_mrf.fields.tables import count_states, read_answers
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
@@ -60,7 +61,7 @@ class MarkovRandomField(DiscreteField):
         family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
         check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
-        if observed is not None and not isinstance(observed, Variable):
+        if as_table(observed) is not None:
             of_table = kinds_of_answers(observed, graph.nodes, family, columns, f"{name}: observed")
             kwargs.setdefault("record", of_table)
         read = partial(read_answers, nodes=graph.nodes, states=family.node_states(graph.n_nodes))

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.checks import check_option, few, random_generator, warn_user
-from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.pcd import fit_pcd
 from pymc_mrf.estimation.problem import FitProblem, FitResult
 from pymc_mrf.estimation.pseudo_likelihood import fit_pseudo
 from pymc_mrf.graph.junction_tree import check_tractable, junction_tree
 from pymc_mrf.kernels.junction_trees import junction_tree as kernel
 from pymc_mrf.kernels.junction_trees.junction_tree_derivatives import covariance
+from pymc_mrf.threads import minimise
 
 GAP = 1e-7
 """Largest difference of fitted and observed moments (per observation) that counts as converged."""

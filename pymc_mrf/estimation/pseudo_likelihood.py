@@ -7,13 +7,13 @@ gradient finds the maximum if there is one.
 import numpy as np
 
 from pymc_mrf.checks import warn_user, whole_number
-from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.estimation.problem import PARAMETER_MAX, FitProblem, FitResult
 from pymc_mrf.kernels.estimates.pseudo_likelihood import (
     binary_gradient,
     pseudo_scores_and_information,
     states_gradient,
 )
+from pymc_mrf.threads import minimise
 
 
 def maximise(

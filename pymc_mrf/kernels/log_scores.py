@@ -70,6 +70,27 @@ def tilted_mean(p, c, x):
     return top + np.log(norm), mean / norm
 
 
+@lean
+def pair_terms(x, log_p, c, s, n):
+    """Log-likelihood gained by moving an edge from 0 to x, its slope and information there.
+
+    `log_p` (K K,): normalised log probabilities of the pair at 0; `c` (K K,): the edge's statistic, whose
+    sum over n rows is s.
+    """
+    top = -np.inf
+    for k in range(c.shape[0]):
+        top = max(top, log_p[k] + x * c[k])
+    z, first, second = 0.0, 0.0, 0.0
+    for k in range(c.shape[0]):
+        p = np.exp(log_p[k] + x * c[k] - top)
+        z += p
+        first += p * c[k]
+        second += p * c[k] * c[k]
+    first /= z
+    second /= z
+    return x * s - n * (top + np.log(z)), s - n * first, n * max(second - first * first, 0.0)
+
+
 @part
 def draw_state(scores, rng):
     """Draw a state with probability proportional to exp(scores) (K,); the scores are lost."""

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from pymc_mrf.checks import number
+from pymc_mrf.distributions.chain_record import LEAST_DRAWS
 from pymc_mrf.kernels.priors.densities import Tabulated
 from pymc_mrf.papers.chen_welling import ChenWellingStep
 from pymc_mrf.papers.kernels.persistent_langevin import Langevin
 from pymc_mrf.steps.common.statistics import (
-    LEAST_DRAWS,
     Beside,
     Healthy,
     Statistic,

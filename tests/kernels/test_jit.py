@@ -15,7 +15,7 @@ from numba.core import event
 from numba.core.errors import TypingError
 
 from pymc_mrf.kernels import _jit
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import pymc_mrf as pmrf
-from pymc_mrf.kernels import cone, resampling
+from pymc_mrf.kernels import cone
+from pymc_mrf.kernels.views.weighted_particles import fill_ancestors
 from pymc_mrf.likelihood import data_counts
 from tests.reference.gaussian import precision
 
@@ -16,7 +17,7 @@ def test_particles_are_copied_as_often_as_their_weights_say(position, rng):
     """Systematic resampling: rounded up or down, and in order."""
     weights, m = rng.gamma(0.5, size=12), 12
     ancestor = np.empty(m, dtype=np.int64)
-    resampling.fill_ancestors.py_func(weights, m / weights.sum(), position, ancestor)
+    fill_ancestors.py_func(weights, m / weights.sum(), position, ancestor)
     expected = m * weights / weights.sum()
     copies = np.bincount(ancestor, minlength=m)
     assert (np.abs(copies - expected) < 1).all() and copies.sum() == m

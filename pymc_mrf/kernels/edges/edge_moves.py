@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean
 from pymc_mrf.kernels.metropolis import metropolis
 from pymc_mrf.kernels.priors.densities import (
     HALF_LOG_2PI,

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, part
 from pymc_mrf.kernels.groups.edge_terms import (
     LevelTerms,
     Terms,

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, lean_summing, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, lean_summing, part
 from pymc_mrf.kernels.vector_sums import LOWEST, exp_negative, log_from_one
 
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, part
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, add_term, add_tilt
 from pymc_mrf.kernels.groups.group_labels import describe, move_entry
 from pymc_mrf.kernels.log_scores import log_add

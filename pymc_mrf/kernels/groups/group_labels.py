@@ -6,15 +6,14 @@ values come from a distribution q shaped like the edge's likelihood, with weight
 the base density and L the likelihood: so no integral over the base is needed, for any base.
 
 Engines are views: namedtuples of arrays that tell, by `describe` and `move_entry`, how the likelihood of one
-edge is found and what else changes with its parameter (`pymc_mrf.kernels.by_type`).
+edge is found and what else changes with its parameter (`pymc_mrf.kernels._jit.by_type`).
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, lean, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, jit, lean, part
 from pymc_mrf.kernels.groups.crp import add_label, remove_label
 from pymc_mrf.kernels.groups.edge_proposals import draw_value, fit_proposal, log_weight, mode_of
 from pymc_mrf.kernels.groups.edge_terms import (

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, jit, part
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge_terms, move_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, add_multiple, dot_three, exp_negative, log_from_one

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean
 from pymc_mrf.kernels.priors.series import Series, series_value
 
 FAR = 5.0  # standard deviations of the likelihood beyond which a cell is on a straight slope

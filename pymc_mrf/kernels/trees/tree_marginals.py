@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, jit
 from pymc_mrf.kernels.log_scores import log_sum
 from pymc_mrf.kernels.trees.tree_messages import ChainLogs, pair_scores
 from pymc_mrf.kernels.trees.tree_potentials import representation, table_of, tree_potentials

@@ -26,8 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import jit, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, jit, part
 from pymc_mrf.kernels.log_scores import draw_state, largest_score, log_sum
 from pymc_mrf.kernels.trees.tree_potentials import table_of
 

@@ -18,6 +18,7 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     factor_log_table,
     update_factor,
 )
+from pymc_mrf.kernels.log_scores import pair_terms
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
@@ -114,27 +115,6 @@ class ListedEdges(NamedTuple):
     window: np.ndarray
     rows: WindowRows
     moments: np.ndarray
-
-
-@lean
-def pair_terms(x, log_p, c, s, n):
-    """Log-likelihood gained by moving an edge from 0 to x, its slope and information there.
-
-    `log_p` (K K,): normalised log probabilities of the pair at 0; `c` (K K,): the edge's statistic, whose
-    sum over n rows is s.
-    """
-    top = -np.inf
-    for k in range(c.shape[0]):
-        top = max(top, log_p[k] + x * c[k])
-    z, first, second = 0.0, 0.0, 0.0
-    for k in range(c.shape[0]):
-        p = np.exp(log_p[k] + x * c[k] - top)
-        z += p
-        first += p * c[k]
-        second += p * c[k] * c[k]
-    first /= z
-    second /= z
-    return x * s - n * (top + np.log(z)), s - n * first, n * max(second - first * first, 0.0)
 
 
 @lean

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
+from pymc_mrf.kernels.log_scores import pair_terms
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import pair_terms, rows_of, subtract_edge
+from pymc_mrf.kernels.views.exact_edges import rows_of, subtract_edge
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.sample_sums import (
     LANES,

@@ -27,7 +27,7 @@ expected is the posterior mean of the statistic, averaged over the draws while t
 other edges would not do: where many edges compete for the same data none of them is likely, though some
 edge is, and all of them would be found too rarely.
 
-The particles, and what they are asked, are in `weighted_particles`; joint moves are in `particle_joint`.
+The particles, and what they are asked, are in `weighted_particles`; joint moves are in `particle_moves`.
 """
 
 from typing import Any, NamedTuple
@@ -35,10 +35,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.log_scores import fill_factors
+from pymc_mrf.kernels.log_scores import fill_factors, pair_terms
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, exp_negative, largest, total
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import pair_terms
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,

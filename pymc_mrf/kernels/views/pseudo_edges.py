@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, part
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, part
 from pymc_mrf.kernels.vector_sums import copy
 from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, lean_summing
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, lean_summing
 from pymc_mrf.kernels.vector_sums import (
     LOWEST,
     copy,

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean, lean_summing
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean, lean_summing
 
 PANEL = 32  # nodes: the fewer, the fewer residuals have changed; the more, the quicker is the product
 

@@ -27,8 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean
 from pymc_mrf.kernels.priors.densities import Joined, density_of, log_density, slope_and_precision
 from pymc_mrf.kernels.vector_sums import copy, next_nonzero
 

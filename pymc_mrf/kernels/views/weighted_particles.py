@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean
 from pymc_mrf.kernels.random_lanes import LANES, STATE_SIZE, next_word, unit_interval
-from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.vector_sums import copy, dot, total
 
 TINY = 1e-300
@@ -296,6 +294,24 @@ def normalise_weights(W, size):
     for j in range(W.shape[0]):
         W[j] *= scale
     return effective_size(W)
+
+
+@lean
+def fill_ancestors(weights, scale, position, ancestor):
+    """Resample systematically (Kitagawa, 1996): fill `ancestor` (m,) with the particles that become copies.
+
+    Those of one lie side by side.
+
+    `weights` (N,): those of the particles are the first m of them. `scale`: m divided by their sum.
+    `position`: a uniform draw from [0, 1). `ancestor` (m,) int64: result.
+    """
+    m = ancestor.shape[0]
+    parent, reach = 0, weights[0] * scale
+    for j in range(m):
+        while reach < j + position and parent < m - 1:
+            parent += 1
+            reach += weights[parent] * scale
+        ancestor[j] = parent
 
 
 @lean

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.fields.mixed import layout_of
 from pymc_mrf.kernels.gaussian import rank_two
 from pymc_mrf.kernels.mixed import (
@@ -33,6 +32,7 @@ from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, set_parameters, taken_from_features
 from pymc_mrf.likelihood.mixed.mixed_pseudo import MixedPseudoLikelihood
+from pymc_mrf.threads import minimise
 
 HOPELESS = 12.0
 """Log-likelihood that absence of an edge loses, beyond which its noise does not matter."""

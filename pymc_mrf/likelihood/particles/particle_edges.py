@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import particle_biases, particle_joint
+from pymc_mrf.kernels.edges import particle_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import (
@@ -71,7 +71,7 @@ class ParticleEdges(EdgeEngine):
         )
         self._possible = family.possible(graph.n_nodes)
         self._find_rare(np.array([(x == a).sum(axis=0) for a in range(family.n_states)]).T)
-        self._lines = particle_biases.lines(field.basis)
+        self._lines = particle_moves.lines(field.basis)
         self._b = np.zeros(n_biases)  # biases that the particles stand for
         self._is_started = False
         self._n_averaged = 0
@@ -158,7 +158,7 @@ class ParticleEdges(EdgeEngine):
         """Move biases of rare states, then the particles."""
         if self.view.n_biases:
             rare = np.flatnonzero(self._is_rare)
-            particle_biases.move_biases(self.view, rare, self._lines, prior.bias, rng)
+            particle_moves.move_biases(self.view, rare, self._lines, prior.bias, rng)
         self._b[:] = self.view.b
         self.move(self.view.n_sweeps, rng)
 
@@ -220,7 +220,7 @@ class ParticleEdges(EdgeEngine):
         n_pieces = int(np.ceil(TRAJECTORY / longest))
         length = TRAJECTORY / n_pieces
         n_steps = min(int(np.ceil(length / step)), MAX_LEAPFROG)
-        accept = particle_joint.hamiltonian_pieces(
+        accept = particle_moves.hamiltonian_pieces(
             self.view, active, prior, x, min(step, length), n_steps, min(n_pieces, MAX_PIECES), rng
         )
         self._b[:] = self.view.b

@@ -11,10 +11,14 @@ import numpy as np
 from pymc_mrf.fields.simulation import GibbsSimulator
 from pymc_mrf.kernels.groups import grouped_particles
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.resampling import fill_ancestors
 from pymc_mrf.kernels.views import particle_edges
 from pymc_mrf.kernels.views.particle_edges import MAX_NOISE
-from pymc_mrf.kernels.views.weighted_particles import get_states, refresh_particles, set_states
+from pymc_mrf.kernels.views.weighted_particles import (
+    fill_ancestors,
+    get_states,
+    refresh_particles,
+    set_states,
+)
 from pymc_mrf.likelihood.edges.edge_field import edge_field, node_parameters
 from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, GroupEngine, with_fewest_features
 from pymc_mrf.likelihood.particles.particle_edges import (

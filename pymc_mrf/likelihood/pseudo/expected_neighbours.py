@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_mrf.estimation.minimise import minimise
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.frozen import Frozen
 from pymc_mrf.graph.lagged import LaggedGraph
+from pymc_mrf.threads import minimise
 
 PRIOR_SD = 0.5
 """Of a weight times the standard deviations of both of its ends, a priori."""

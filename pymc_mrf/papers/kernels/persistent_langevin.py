@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.by_type import by_type
+from pymc_mrf.kernels._jit import by_type, lean
 from pymc_mrf.kernels.edges.hamiltonian import hamiltonian_move, prior_precisions
 from pymc_mrf.kernels.priors.densities import (
     LAPLACE,

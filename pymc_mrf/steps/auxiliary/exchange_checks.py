@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_mrf.distributions.chain_record import LEAST_DRAWS
 from pymc_mrf.steps.auxiliary.exchange_proposals import difference
 from pymc_mrf.steps.auxiliary.intractable_fields import IntractableField
-from pymc_mrf.steps.common.statistics import LEAST_DRAWS, Statistic
+from pymc_mrf.steps.common.statistics import Statistic
 
 N_SETS = 100
 """Auxiliary data sets that are drawn and prolonged: they cost as much as 300 proposals."""

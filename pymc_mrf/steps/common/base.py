@@ -17,9 +17,9 @@ from pymc.util import get_random_generator, get_value_vars_from_user_vars
 from rich.progress import TextColumn
 from rich.table import Column
 
+from pymc_mrf.distributions.chain_record import ChainCount, Remembering
 from pymc_mrf.distributions.likelihood import Likelihood
 from pymc_mrf.distributions.parents import field_node, moved_with
-from pymc_mrf.steps.common.chain_state import ChainCount, Remembering
 from pymc_mrf.steps.common.expressions import HeldData, compiled_once, start_of
 from pymc_mrf.steps.common.statistics import Declared, Statistics
 from pymc_mrf.threads import one_thread

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-INF = float("inf")
+from pymc_mrf.likelihood.monte_carlo.checks import COMPARE, EDGE_NOISE, FARTHEST, LEAST_SHARE
 
-LEAST_DRAWS = 50
-"""Draws below which a variable may stand still by chance."""
+INF = float("inf")
 
 Beside = Callable[[str], np.ndarray]
 """Draws (chain, draw) of another statistic of the same step."""
@@ -115,3 +114,28 @@ def summaries(reduce: str, draws: np.ndarray) -> np.ndarray:
     if reduce == "rms":
         return np.sqrt(np.maximum(np.nanmean(draws * np.abs(draws), axis=1), 0.0))
     return np.nanmean(draws, axis=1)
+
+
+def sample_statistics(more: str, nearer: str) -> tuple[Statistic, ...]:
+    """Declare what steps tell of an estimated likelihood, with remedies for noise and for few points."""
+    return (
+        Statistic(
+            "noise",
+            "noise of the log ratio",
+            Healthy(more, high=EDGE_NOISE, reduce="rms"),
+            estimated="noise",
+        ),
+        Statistic(
+            "ess",
+            "effective share of the sample",
+            Healthy(nearer, low=LEAST_SHARE, reduce="min"),
+            estimated="noise",
+        ),
+        Statistic("error", "error of the log-likelihood", estimated="noise"),
+        Statistic(
+            "distance",
+            "distance from the reference",
+            Healthy(COMPARE, high=FARTHEST, reduce="rms"),
+            estimated="noise",
+        ),
+    )

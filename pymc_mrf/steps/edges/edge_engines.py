@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_mrf.distributions.chain_record import ChainCount
 from pymc_mrf.estimation.problem import FitProblem
 from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.fields.family import Family
@@ -24,7 +25,6 @@ from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import HALF_ROW, data_information, edge_field, node_parameters
 from pymc_mrf.likelihood.edges.shared_blocks import SharedBlocks
 from pymc_mrf.likelihood.edges.shared_edges import Share, SharedEdges
-from pymc_mrf.steps.common.chain_state import ChainCount
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.edges.edge_step import EdgeTarget
 

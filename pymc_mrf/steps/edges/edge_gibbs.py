@@ -7,6 +7,7 @@ import pymc as pm
 from pymc.step_methods.compound import CompoundStep
 
 from pymc_mrf.checks import whole_number
+from pymc_mrf.distributions.chain_record import is_kept
 from pymc_mrf.distributions.likelihood import registered
 from pymc_mrf.distributions.parents import feeds_intractable, field_node
 from pymc_mrf.distributions.remedies import advice_of, possible_of
@@ -14,13 +15,12 @@ from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD
 from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import hand_back
-from pymc_mrf.steps.common.chain_state import is_kept, sample_statistics
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
-from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
+from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance, sample_statistics
 from pymc_mrf.steps.edges.edge_engines import EdgeStart, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
 from pymc_mrf.steps.edges.edge_step import EdgeStep, belongs_to_nuts, biases_of_fields, is_spike_and_slab
-from pymc_mrf.steps.edges.presence_record import STATISTIC, OtherTerms, PresenceRecord
+from pymc_mrf.steps.edges.presence_record import STATISTIC, OtherTerms
 
 MORE = 'simulate more: a larger n_particles; under likelihood="monte-carlo" the tolerance of the warning'
 NEARER = (
@@ -104,7 +104,7 @@ class EdgeGibbs(EdgeStep):
     are cut into pieces that the weights can follow; estimates are corrected for their own noise, by means
     that are learnt in tuning (`pymc_mrf.kernels.views.particle_edges`). Joint moves leave out nodes with a
     state that fewer than five rows show, of which counts of particles tell nothing: their biases are drawn
-    node by node (`pymc_mrf.kernels.edges.particle_biases`).
+    node by node (`pymc_mrf.kernels.edges.particle_moves`).
 
     Parameters
     ----------
@@ -288,13 +288,12 @@ class EdgeGibbs(EdgeStep):
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         prior = self._prior.read(self._point)[0]
         scale, self._n_edges = prior.slab.scale, len(prior.log_odds)
-        self._others = OtherTerms(rv, self._model)
         self._tells_presence = not likelihood.is_intractable  # of which odds are estimates
         if self._tells_presence:
+            self._others = OtherTerms(rv, self._model)
             self._presence_name = STATISTIC.format(rv.name)
             # PyMC makes a vector for each draw of what it takes for an object
-            size = PresenceRecord(self._n_edges, self._others.n_sums).size
-            own = {self._presence_name: (object, [size])}
+            own = {self._presence_name: (object, [self._others.record(self._n_edges).size])}
             self.stats_dtypes_shapes = {**self.stats_dtypes_shapes, **own}
             self.stats_dtypes = [{name: one for name, (one, _) in self.stats_dtypes_shapes.items()}]
         self._offsets = [field.offset_reader(self._compile_kwargs) for field in fields]
@@ -346,7 +345,7 @@ class EdgeGibbs(EdgeStep):
         self.n_tuned = 0
         self.log_step = float(np.log(0.4))
         self.record = self._target.likelihood.record()
-        self.presence = PresenceRecord(self._n_edges, self._others.n_sums)
+        self.presence: Any = self._others.record(self._n_edges) if self._tells_presence else None
         self.information = self._information
         self._engine.forget()
 
@@ -384,7 +383,13 @@ class EdgeGibbs(EdgeStep):
         is_told = self._tells_presence and not self.tune
         sums = presence.view(self.rng) if is_told else NOT_TOLD
         n_proposed, n_accepted = engine.sweep(
-            w, b, prior, self.rng, presence=sums, rng_of_presence=presence.rng, tuned=not self.tune
+            w,
+            b,
+            prior,
+            self.rng,
+            presence=sums,
+            rng_of_presence=presence.rng if is_told else None,
+            tuned=not self.tune,
         )
         if self.tune:
             self._engine.learn_sweep()

@@ -22,10 +22,10 @@ import numpy as np
 import pymc as pm
 
 from pymc_mrf.distributions.arguments import value_of
+from pymc_mrf.distributions.chain_record import Remembering
 from pymc_mrf.distributions.group_weights import CONTRASTS, commons_of, sums_of_terms, term_names
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlabRV
 from pymc_mrf.kernels.edges.edge_moves import Presence
-from pymc_mrf.steps.common.chain_state import Remembering
 
 STATISTIC = "edge_gibbs_presence_{}"
 """Name of the statistic of a variable."""
@@ -45,9 +45,12 @@ PERIOD_OF_MANY = 250
 N_FIRST = 3  # entries of the statistic that say of which edges and of how many sums it is
 
 
-def period_of(n_edges: int) -> int:
-    """Return the number of draws over which probabilities of presence are added up."""
-    period = min(-(-n_edges // HOPELESS), LONGEST_PERIOD)
+def period_of(n_edges: int, n_sums: int = 0) -> int:
+    """Return the number of draws over which probabilities of presence are added up.
+
+    `n_sums` are those that all terms together have: what is told of them has no more room than of edges.
+    """
+    period = min(-(-n_edges * (1 + n_sums) // HOPELESS), LONGEST_PERIOD)
     return max(period, min(n_edges // MANY_HOPELESS, PERIOD_OF_MANY), 1)
 
 
@@ -59,6 +62,8 @@ class PresenceRecord(Remembering):
     n_edges : int
     n_sums : int
         Sums of which the vector is a term.
+    period : int, optional
+        Draws over which they are added up, as of `period_of`.
 
     Attributes
     ----------
@@ -72,12 +77,12 @@ class PresenceRecord(Remembering):
 
     remembers = ("rng", "sums", "n_draws")
 
-    def __init__(self, n_edges: int, n_sums: int = 0) -> None:
+    def __init__(self, n_edges: int, n_sums: int = 0, period: int | None = None) -> None:
         self.rng = np.random.default_rng(0)
         self.sums = np.full((1 + n_sums, 2, n_edges), -np.inf)
         self._of_draw = np.empty((2, n_edges))
         self.n_draws = 0
-        self._period = period_of(n_edges)
+        self._period = period_of(n_edges) if period is None else period
         self._untold = np.full(self.size, np.nan, dtype=np.float32)
 
     @property
@@ -164,9 +169,13 @@ class OtherTerms:
 
     def __init__(self, rv: Any, model: pm.Model) -> None:
         self._own, self._heads = rv.name, rv.owner.op.heads
-        self._names, self._is_in = _other_terms(rv.name, model)
+        self._names, self._is_in, self._n_all = _other_terms(rv.name, model)
         self._sparse = {v.name for v in model.free_RVs if isinstance(v.owner.op, SpikeAndSlabRV)}
         self.n_sums = len(self._is_in)
+
+    def record(self, n_edges: int) -> PresenceRecord:
+        """Return the empty record of the vector, of which terms of the same sums tell at the same draws."""
+        return PresenceRecord(n_edges, self.n_sums, period_of(n_edges, self._n_all))
 
     def n_present(self, point: dict[str, np.ndarray]) -> np.ndarray | None:
         """Return how many others of each sum are not zero, (n_sums, r); None if there is no sum.
@@ -182,8 +191,11 @@ class OtherTerms:
         return self._is_in @ present
 
 
-def _other_terms(name: str, model: pm.Model) -> tuple[list[str], np.ndarray]:
-    """Other terms of the sums of which a vector is one, and which of them are in each, (n_sums, n_terms)."""
+def _other_terms(name: str, model: pm.Model) -> tuple[list[str], np.ndarray, int]:
+    """Other terms of the sums of which a vector is one, and which of them are in each, (n_sums, n_terms).
+
+    Also the number of sums of all terms.
+    """
     found = []
     for common in commons_of(model.named_vars_to_dims):
         contrasts = value_of(model[f"{common}{CONTRASTS}"])
@@ -191,18 +203,26 @@ def _other_terms(name: str, model: pm.Model) -> tuple[list[str], np.ndarray]:
         if name in names:
             found.append((names, sums_of_terms(contrasts)))
     if len(found) != 1:  # of several: sums of which are terms of further sums
-        return [], np.zeros((0, 0))
+        return [], np.zeros((0, 0)), 0
     [(names, sums)] = found
     own = names.index(name)
     others = [j for j in range(len(names)) if j != own]
     is_in = [[float(j in of_sum) for j in others] for of_sum in sums if own in of_sum]
-    return [names[j] for j in others], np.array(is_in)
+    return [names[j] for j in others], np.array(is_in), len(sums)
+
+
+def period_told(told: np.ndarray) -> int:
+    """Read the period of draws (chain, draw, k) of the statistic; 0 if none is told."""
+    return _first_told(told[..., 0])
 
 
 def n_sums(told: np.ndarray) -> int:
     """Read of how many sums draws (chain, draw, k) of the statistic tell."""
-    found = told[..., 2][~np.isnan(told[..., 2])]
-    return int(found[0]) if found.size else 0
+    return _first_told(told[..., 2])
+
+
+def _first_told(entries: np.ndarray) -> int:
+    return int(next(iter(entries[~np.isnan(entries)]), 0))
 
 
 def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
@@ -215,13 +235,11 @@ def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
     ValueError
         If it is that of other edges.
     """
-    period = period_of(n_edges)
-    n_slots = -(-n_edges // period)
-    periods = told[..., 0][~np.isnan(told[..., 0])]
-    if not periods.size:
+    period, n_told = period_told(told), 1 + n_sums(told)
+    if not period:
         return None
-    n_told = 1 + n_sums(told)
-    if told.shape[-1] != N_FIRST + 2 * n_slots * n_told or (periods != period).any():
+    n_slots, others = -(-n_edges // period), told[..., 0] != period
+    if told.shape[-1] != N_FIRST + 2 * n_slots * n_told or (others & ~np.isnan(told[..., 0])).any():
         raise ValueError(
             f"{told.shape[-1]} entries of the statistic {STATISTIC.format('...')} are not those of {n_edges} "
             "edges: it is of other edges, or of another version of this package. Without it, as by "

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pymc_mrf.distributions.chain_record import is_kept
 from pymc_mrf.distributions.likelihood import EXACT, registered
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.edge_terms import allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.priors.series import BaseDensity, add_log_densities
 from pymc_mrf.likelihood.exact.likelihood import Exact
-from pymc_mrf.steps.common.chain_state import is_kept, sample_statistics
-from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance
+from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance, sample_statistics
 from pymc_mrf.steps.groups.group_step import GroupStep, precision_of
 from pymc_mrf.steps.groups.group_values import GroupValues, NodeVariables
 

@@ -14,8 +14,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy.linalg import lapack
 
+from pymc_mrf.distributions.chain_record import Remembering
 from pymc_mrf.kernels.metropolis import metropolis
-from pymc_mrf.steps.common.chain_state import Remembering
 from pymc_mrf.steps.common.expressions import FlatEntries, PointFunction, start_of, terms_with
 from pymc_mrf.steps.common.observed_field import ObservedField
 

@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import particle_biases, particle_joint
+from pymc_mrf.kernels.edges import particle_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
 from pymc_mrf.kernels.views import questions
@@ -310,7 +310,7 @@ def test_shares_of_states_that_are_all_but_impossible(family, sign, rng):
 @pytest.mark.ordinary("0.0")
 def test_slices_along_a_line_of_biases(count, rng):
     """Of a binary node, in its second state in `count` of 40 rows, with probability 0.3 at bias 0."""
-    line = particle_biases.Line(0, np.ones(1), np.array([0.0, 1.0]), np.array([0.7, 0.3]), count, 40.0)
+    line = particle_moves.Line(0, np.ones(1), np.array([0.0, 1.0]), np.array([0.7, 0.3]), count, 40.0)
     x = np.linspace(-30.0, 15.0, 9001)
 
     def moments(n):
@@ -320,7 +320,7 @@ def test_slices_along_a_line_of_biases(count, rng):
 
     b, draws = np.zeros(1), np.empty(2000)
     for k in range(len(draws)):
-        move = particle_biases.draw_along(line, b, normals(1, 2.0), rng)
+        move = particle_moves.draw_along(line, b, normals(1, 2.0), rng)
         line.p[:] *= np.exp(move * line.g)
         line.p[:] /= line.p.sum()
         b[0] += move
@@ -359,8 +359,8 @@ def test_moves_of_a_node_leave_its_posterior_invariant(family, rng):
         set_particles(engine, states, W * factors[state] * m / (W @ factors[state]), w, here)
         engine.go_to(w, here)
         engine.refresh(rng)
-        particle_biases.move_biases(
-            view, np.array([0]), particle_biases.lines(view.field.basis), prior, rng
+        particle_moves.move_biases(
+            view, np.array([0]), particle_moves.lines(view.field.basis), prior, rng
         )
         np.testing.assert_allclose(view.beta - engine.view.particles.beta, 0.0, atol=1e-12)
         last[k] = view.b[:q]
@@ -501,7 +501,7 @@ def test_rejected_pieces_of_joint_moves_keep_the_posterior(rng):
     draws, accepted = np.empty(n_steps), np.empty(n_steps)
     for t in range(n_steps):
         step = 0.8 * rng.uniform(0.8, 1.2)
-        accepted[t] = particle_joint.hamiltonian_pieces(view, active, prior, x, step, 1, 8, rng)
+        accepted[t] = particle_moves.hamiltonian_pieces(view, active, prior, x, step, 1, 8, rng)
         draws[t] = view.w[0]
     assert accepted.mean() < 0.8
     W, B, C = np.meshgrid(np.linspace(-4, 5, 61), *[np.linspace(-4, 4, 61)] * 2, indexing="ij")

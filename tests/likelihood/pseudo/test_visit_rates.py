@@ -34,7 +34,7 @@ def few_edges(monkeypatch):
 @pytest.fixture
 def all_rare(few_edges, monkeypatch):
     """Have all edges rare, and each told of, and visited for that, in one draw of forty."""
-    monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 40)
+    monkeypatch.setattr(presence_record, "period_of", lambda *sizes: 40)
     monkeypatch.setattr(visits, "RARE", 2.0)
     monkeypatch.setattr(visits, "OFTEN", 2.0)
 
@@ -84,7 +84,7 @@ def test_told_probabilities_count_visits_by_their_rates(weighted, monkeypatch):
     exact = reference(X, "pseudo", fixed_p(0.4)).inclusion
     monkeypatch.setattr(visits, "RARE", 2.0)
     monkeypatch.setattr(visits, "OFTEN", 0.5)
-    monkeypatch.setattr(presence_record, "period_of", lambda n_edges: 3)
+    monkeypatch.setattr(presence_record, "period_of", lambda *sizes: 3)
     with fixed_bias_model(X, likelihood="pseudo") as model:
         step = EdgeGibbs([model["w"]])
     step.setup_chain(np.random.default_rng(1), 200, 4000)
