@@ -236,7 +236,7 @@ def walking() -> Iterator[Walk]:
 
 
 def models() -> dict[str, Any]:
-    """Make the models of the walks, and the variable that each is about."""
+    """Make functions that make the models of the walks, by the variable that each is about."""
     import numpy as np
     import pymc as pm
 
@@ -268,23 +268,32 @@ def models() -> dict[str, Any]:
             pm.Normal("y", pm.math.stack([0.0, 1.0, 2.0])[z], 1.0, observed=y)
         return model
 
-    return {
-        "group values `theta`, `GroupGibbs`": (groups, "theta"),
-        "weights `w`, `EdgeGibbs` with particles": (edges, "w"),
-        "hidden `Potts` image, `TreeGibbs`": (hidden, "z"),
-    }
+    return {"theta": groups, "w": edges, "z": hidden}
 
 
-# by reading, of the package as it was at BEFORE
-THEN = {
-    "group values `theta`, `GroupGibbs`": (44, 25, 3),
-    "weights `w`, `EdgeGibbs` with particles": (40, 20, 3),
-    "hidden `Potts` image, `TreeGibbs`": (48, 24, 7),
+# what is walked, and the three numbers, by reading, of the package as it was at BEFORE
+WALKS = {
+    "theta": ("group values `theta`, `GroupGibbs`", (44, 25, 3)),
+    "w": ("weights `w`, `EdgeGibbs` with particles", (40, 20, 3)),
+    "z": ("hidden `Potts` image, `TreeGibbs`", (48, 24, 7)),
 }
 
 
 def table_of_walks() -> str:
     """Files from the declaration of a model to a draw, files in a draw, and calls upwards."""
+    rows = []
+    for name, (label, then) in WALKS.items():
+        # a process for each: kernels are compiled once, and steps registered
+        command = [sys.executable, "-m", "examples.code_map", "--walk", name]
+        told = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        files, in_draw, upwards = map(int, told.splitlines()[-1].split())
+        rows.append([label, then[0], files, then[1], in_draw, then[2], upwards])
+    header = ["number", "files then", "now", "in a draw then", "now", "upwards then", "now"]
+    return table(header, rows)
+
+
+def print_walk(name: str) -> None:
+    """Print the files of a walk, those of a draw with a star, calls upwards, and the three numbers."""
     import warnings
 
     import numpy as np
@@ -295,31 +304,29 @@ def table_of_walks() -> str:
     warnings.simplefilter("ignore")
     for module in pkgutil.walk_packages([str(ROOT / "pymc_mrf")], "pymc_mrf."):
         importlib.import_module(module.name)  # what runs when it is imported is no part of a walk
-    rows = []
-    for label, (make, name) in models().items():
-        with walking() as whole:
-            model = make()
-            with model:
-                steps = instantiate_steppers(model, *assign_step_methods(model, None))
-        [step] = [
-            step
-            for step in (steps if isinstance(steps, list) else [steps])
-            if isinstance(step, MRFStep) and name in [variable.name for variable in step.vars]
-        ]
-        point = model.initial_point()
-        step.setup_chain(np.random.default_rng(0), 5, 5)
-        compiled = {file for file in whole.files if file.startswith("kernels")}
-        with walking() as draw:
-            for _ in range(3):
-                point, _ = step.step(point)
-        kernels = called_kernels(draw.files) & compiled
-        files, upwards = whole.files | draw.files, whole.upwards | draw.upwards
-        then = THEN[label]
-        rows.append(
-            [label, then[0], len(files), then[1], len(draw.files | kernels), then[2], len(upwards)]
-        )
-    header = ["number", "files then", "now", "in a draw then", "now", "upwards then", "now"]
-    return table(header, rows)
+    make = models()[name]
+    with walking() as whole:
+        model = make()
+        with model:
+            steps = instantiate_steppers(model, *assign_step_methods(model, None))
+    [step] = [
+        step
+        for step in (steps if isinstance(steps, list) else [steps])
+        if isinstance(step, MRFStep) and name in [variable.name for variable in step.vars]
+    ]
+    point = model.initial_point()
+    step.setup_chain(np.random.default_rng(0), 5, 5)
+    compiled = {file for file in whole.files if file.startswith("kernels")}
+    with walking() as draw:
+        for _ in range(3):
+            point, _ = step.step(point)
+    in_draw = draw.files | called_kernels(draw.files) & compiled
+    files, upwards = whole.files | draw.files, whole.upwards | draw.upwards
+    for file in sorted(files):
+        print(file, "*" if file in in_draw else "")
+    for lower, higher in sorted(upwards):
+        print(f"{lower} calls {higher}")
+    print(len(files), len(in_draw), len(upwards))
 
 
 def called_kernels(files: set[str]) -> set[str]:
@@ -345,11 +352,15 @@ def imported(file: str) -> set[str]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Count, and write both tables."""
+    """Count, and write both tables, or print a walk."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--before", default=BEFORE, help="commit to compare with")
     parser.add_argument("--output", type=Path, default=Path("docs"))
+    parser.add_argument("--walk", choices=WALKS, help="print the files of this walk, and no table")
     arguments = parser.parse_args(argv)
+    if arguments.walk:
+        print_walk(arguments.walk)
+        return
     write_fragment(table_of_areas(arguments.before), arguments.output, "code_areas.md")
     write_fragment(table_of_walks(), arguments.output, "code_walks.md")
 

@@ -13,7 +13,7 @@ import pymc as pm
 
 import pymc_mrf as pmrf
 from examples._report import SILENT, machine, parse_sizes, table, write_fragment
-from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactGroups
 
 STEPS = 3000
 BURN_IN = 500
@@ -121,7 +121,7 @@ def main(arguments=None):
         "the paper's but is not the paper's, which is known from a figure only, so that the levels of the "
         "LPL differ; the comparison between methods is what carries over. The junction tree of this graph is "
         "narrow enough for the exact sampler, which the paper could not run; each of its steps has "
-        f"{ExactLikelihood.n_rounds[0]} rounds of moves of labels and values.",
+        f"{ExactGroups.n_rounds[0]} rounds of moves of labels and values.",
         "",
         table(header, rows),
         "",

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import pymc_mrf as pmrf
 from examples._report import machine, parse_sizes, save_figure, table, write_fragment
 from examples.liu_page_2013 import experiment as ex
-from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactGroups
 
 N_GROUPS = 5
 BLIND, ORACLE, EXACT, SBA = "blind PCD", "oracle PCD", "Gibbs_ExactL", "Gibbs_SBA"
@@ -251,7 +251,7 @@ def report(results: xr.Dataset) -> str:
         f"steps of one chain, none discarded, alpha = "
         f"{ex.ALPHA:g}, {N_GROUPS} groups among 24 edges, {ex.N_TEST} test rows, seed "
         f"{results.attrs['seed']}; n = {', '.join(map(str, sizes))}. A step of {EXACT} has "
-        f"{ExactLikelihood.n_rounds[0]} rounds of moves of labels and values.\n",
+        f"{ExactGroups.n_rounds[0]} rounds of moves of labels and values.\n",
         f"Truths drawn anew because the free estimate from n = {sizes[0]} does not exist: "
         f"{results.attrs['redraws']}, besides the {m} used. This leaves out truths with parameters near "
         "0 and 1, which the paper may have treated otherwise. PCD runs that did not converge: "

@@ -16,8 +16,8 @@ from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.gaussian.likelihood import Normal
 from pymc_mrf.likelihood.groups.group_engine import (
-    ComputedLikelihood,
-    EdgewiseLikelihood,
+    ComputedGroups,
+    EdgewiseGroups,
     GroupEngine,
     with_fewest_features,
 )
@@ -25,7 +25,7 @@ from pymc_mrf.likelihood.mixed.likelihood import ExactOfMixed, MonteCarloOfMixed
 from pymc_mrf.likelihood.mixed.mixed_edges import sample_size
 from pymc_mrf.likelihood.mixed.mixed_engine import MixedEngine, mixed_field, split_data
 from pymc_mrf.likelihood.particles.likelihood import Particles, too_few_particles
-from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import ParticleGroups
 from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
 
 KINDS = pmrf.fields.ColumnKinds(tuple("abc"), ("ordinal", "continuous", "nominal"), (2, 0, 3))
@@ -122,14 +122,14 @@ def test_groups_by_particles_are_asked_edge_by_edge(rng):
     """Node tables of other values are those of an engine that is made with them."""
     graph, entries = pmrf.graphs.chain(3), np.arange(2)
     x, tables = rng.integers(2, size=(9, 3)).astype(np.int8), rng.normal(size=(2, 3, 2))
-    assert issubclass(EdgewiseLikelihood, ComputedLikelihood)
+    assert issubclass(EdgewiseGroups, ComputedGroups)
     exact = Exact.groups(x, graph, ISING, tables[0], entries, 2)
-    assert isinstance(exact, EdgewiseLikelihood)
+    assert isinstance(exact, EdgewiseGroups)
     exact.set_node_tables(tables[1])
     again, eta = Exact.groups(x, graph, ISING, tables[1], entries, 2), rng.normal(size=2)
     for found, expected in zip(exact.log_likelihood(eta), again.log_likelihood(eta), strict=True):
         np.testing.assert_allclose(found, expected)
-    assert issubclass(ParticleLikelihood, GroupEngine)
+    assert issubclass(ParticleGroups, GroupEngine)
 
 
 def test_data_of_mixed_fields_are_split():

@@ -15,7 +15,7 @@ from pymc_mrf.kernels.views.particle_edges import estimate_pair
 
 
 class GroupedParticles(NamedTuple):
-    """The log-likelihood of the values of groups near those of the particles; see `ParticleLikelihood`.
+    """The log-likelihood of the values of groups near those of the particles; see `ParticleGroups`.
 
     Attributes
     ----------

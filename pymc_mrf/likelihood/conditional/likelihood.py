@@ -10,13 +10,13 @@ from pymc.pytensorf import constant_fold
 from pymc_mrf.distributions.foreign_routes import ElementwiseTerm
 from pymc_mrf.distributions.kinetic_rv import log_conditionals, log_rows
 from pymc_mrf.distributions.likelihood import DeclaredField, Likelihood
-from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges, ListedRowLikelihood
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowEdges, ListedRowGroups
 from pymc_mrf.likelihood.pseudo.checks import unjudged
 from pymc_mrf.likelihood.pseudo.conditional_weights import graph_weights, rest_weights
 from pymc_mrf.likelihood.pseudo.expected_neighbours import ExpectedNeighbours
 from pymc_mrf.likelihood.pseudo.likelihood import Pseudo
 from pymc_mrf.likelihood.pseudo.pseudo_edges import ConditionalEdges
-from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoGroups
 
 MAX_CELLS = 2**22
 """Largest number of rows times the states of a row for which these are listed, in a table of 32 MB."""
@@ -38,7 +38,7 @@ class Conditional(Likelihood):
     name: ClassVar[str] = "conditional"
     is_recommended: ClassVar[bool] = False  # there is nothing to choose
     edges: ClassVar[Any] = ConditionalEdges
-    groups: ClassVar[Any] = PseudoLikelihood
+    groups: ClassVar[Any] = PseudoGroups
     serves_blocks: ClassVar[bool] = False
     lists_rows: ClassVar[bool] = False
 
@@ -67,7 +67,7 @@ class ExactRows(Conditional):
 
     name: ClassVar[str] = "exact"
     edges: ClassVar[Any] = ListedRowEdges
-    groups: ClassVar[Any] = ListedRowLikelihood
+    groups: ClassVar[Any] = ListedRowGroups
     is_recommended: ClassVar[bool] = True
     lists_rows: ClassVar[bool] = True
 

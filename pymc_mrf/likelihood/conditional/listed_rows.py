@@ -12,7 +12,7 @@ from pymc_mrf.likelihood.data_counts import Columns, Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 from pymc_mrf.likelihood.exact.exact_edges import STRETCH
-from pymc_mrf.likelihood.groups.group_engine import EdgewiseLikelihood, with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import EdgewiseGroups, with_fewest_features
 
 
 class ListedRowEdges(EdgeEngine):
@@ -105,7 +105,7 @@ def fill_histories(rows: RowStates, x: Data, columns: Columns) -> None:
         start += len(block.x)
 
 
-class ListedRowLikelihood(EdgewiseLikelihood):
+class ListedRowGroups(EdgewiseGroups):
     """Engine of fields in time whose rows have few states; see `GroupEngine`.
 
     Attributes

@@ -16,8 +16,8 @@ from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.edge_field import room_for
 from pymc_mrf.likelihood.groups.group_engine import (
     N_REFERENCE,
-    ComputedLikelihood,
-    EdgewiseLikelihood,
+    ComputedGroups,
+    EdgewiseGroups,
     with_fewest_features,
 )
 
@@ -132,7 +132,7 @@ def listed_view(field: Field, data: FieldData, n_biases: int) -> exact_edges.Lis
     )
 
 
-class ExactLikelihood(EdgewiseLikelihood):
+class ExactGroups(EdgewiseGroups):
     """Engine of fields of small treewidth; see `GroupEngine`.
 
     Raises
@@ -166,7 +166,7 @@ class ExactLikelihood(EdgewiseLikelihood):
         return z
 
 
-class ForestLikelihood(ComputedLikelihood):
+class ForestGroups(ComputedGroups):
     """Engine of forests without node terms: edges are independent, everything is in closed form.
 
     On a forest the agreements of the edges are independent, each with probability

@@ -15,7 +15,7 @@ from pymc_mrf.distributions.mrf_rv import UndirectedFieldRV
 from pymc_mrf.distributions.remedies import advice
 from pymc_mrf.distributions.symbolic_tables import core, shared_by_rows
 from pymc_mrf.graph.junction_tree import check_tractable, is_cheap, is_tractable
-from pymc_mrf.likelihood.exact.exact_edges import ExactEdges, ExactLikelihood, ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactEdges, ExactGroups, ForestGroups
 
 
 class Exact(Likelihood):
@@ -24,7 +24,7 @@ class Exact(Likelihood):
     name: ClassVar[str] = "exact"
     uses_tree: ClassVar[bool] = True
     edges: ClassVar[Any] = ExactEdges
-    groups: ClassVar[Any] = ExactLikelihood
+    groups: ClassVar[Any] = ExactGroups
 
     @classmethod
     def serves(cls, field: DeclaredField) -> bool:
@@ -50,7 +50,7 @@ class Exact(Likelihood):
     def group_engines(self, fields: list, arguments: list[tuple]) -> list:
         """Take closed forms if all fields have them, as a kernel takes views of one type."""
         if all(map(_has_closed_form, fields)):
-            return [ForestLikelihood(*own) for own in arguments]
+            return [ForestGroups(*own) for own in arguments]
         return super().group_engines(fields, arguments)
 
     def log_density_of_observed(self, field: Any, table: Any, mask: Any, joint: Any) -> Any:

@@ -195,7 +195,7 @@ class GroupEngine(ABC):
         return out
 
 
-class ComputedLikelihood(GroupEngine):
+class ComputedGroups(GroupEngine):
     """Base of the engines whose log-likelihood can be computed anywhere."""
 
     @abstractmethod
@@ -220,7 +220,7 @@ class ComputedLikelihood(GroupEngine):
         return log_likelihood
 
 
-class EdgewiseLikelihood(ComputedLikelihood):
+class EdgewiseGroups(ComputedGroups):
     """Base of the engines that ask a view for single edges.
 
     A subclass calls `_look_by` with the engine of the edge sampler that has the view.

@@ -38,7 +38,7 @@ from pymc_mrf.likelihood.exact.exact_edges import is_enumerated
 from pymc_mrf.likelihood.monte_carlo.checks import poor_sample, sample_findings
 from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import (
     MonteCarloEdges,
-    MonteCarloLikelihood,
+    MonteCarloGroups,
     node_limits,
 )
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
@@ -135,7 +135,7 @@ class MonteCarlo(Likelihood):
     invariant: ClassVar[str] = OF_SAMPLE
     no_probability: ClassVar[str] = "log probabilities up to a constant only"
     edges: ClassVar[Any] = MonteCarloEdges
-    groups: ClassVar[Any] = MonteCarloLikelihood
+    groups: ClassVar[Any] = MonteCarloGroups
 
     tolerance: float = TOLERANCE
     seed: int = 0

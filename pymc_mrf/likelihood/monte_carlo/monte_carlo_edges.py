@@ -22,7 +22,7 @@ from pymc_mrf.likelihood.edges.edge_field import (
     node_parameters,
     room_for,
 )
-from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, EdgewiseLikelihood
+from pymc_mrf.likelihood.groups.group_engine import N_REFERENCE, EdgewiseGroups
 from pymc_mrf.likelihood.monte_carlo.reference import Reference
 
 FAR = 3.0
@@ -242,7 +242,7 @@ def sample_view(
     )
 
 
-class MonteCarloLikelihood(EdgewiseLikelihood):
+class MonteCarloGroups(EdgewiseGroups):
     """Engine by a sample of the field at its reference; see `GroupEngine`.
 
     The same function as the model's log probability, which moves node parameters by NUTS: statistics are not

@@ -35,7 +35,7 @@ FEW = 100.0  # particles times mu (1 - mu), summed over a group, below which no 
 HOPELESS = 0.1  # effective share of the particles below which the sweeps have to move them
 
 
-class ParticleLikelihood(GroupEngine):
+class ParticleGroups(GroupEngine):
     """Engine of fields of any treewidth; approximate. See `GroupEngine` for the other parameters.
 
     Parameters

@@ -24,7 +24,7 @@ from pymc_mrf.kernels.estimates import pseudo_likelihood as kernels
 from pymc_mrf.likelihood.pseudo.checks import PseudoRecord, judged, overstated, unjudged
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE, graph_weights, variable_weights
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
-from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoGroups
 
 NO_LIKELIHOOD = (
     NOTE,
@@ -187,7 +187,7 @@ class Pseudo(Likelihood):
     )
     not_comparable: ClassVar[tuple[str, str]] = NO_LIKELIHOOD
     edges: ClassVar[Any] = PseudoEdges
-    groups: ClassVar[Any] = PseudoLikelihood
+    groups: ClassVar[Any] = PseudoGroups
     example: ClassVar[str] = "weight=1"
     is_pseudo: ClassVar[bool] = True
     looks_at_couplings: ClassVar[bool] = True

@@ -4,12 +4,12 @@ import numpy as np
 
 from pymc_mrf.kernels.groups.pseudo_groups import add_group_information
 from pymc_mrf.kernels.views.pseudo_terms import fill_fields
-from pymc_mrf.likelihood.groups.group_engine import EdgewiseLikelihood, with_fewest_features
+from pymc_mrf.likelihood.groups.group_engine import EdgewiseGroups, with_fewest_features
 from pymc_mrf.likelihood.pseudo.conditional_weights import COUNTED_ONCE
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 
 
-class PseudoLikelihood(EdgewiseLikelihood):
+class PseudoGroups(EdgewiseGroups):
     """Engine under which every node is seen given all others, or the rows before; see `GroupEngine`.
 
     Parameters

@@ -17,7 +17,7 @@ from pymc_mrf.estimation.pseudo_likelihood import maximise
 from pymc_mrf.likelihood.exact.likelihood import Exact
 from pymc_mrf.likelihood.particles.likelihood import Particles, too_few_particles
 from pymc_mrf.likelihood.particles.particle_edges import BURN_IN
-from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import LEAST_PARTICLES, ParticleGroups
 from pymc_mrf.steps.common.expressions import children, fields_fed
 from pymc_mrf.steps.common.observed_field import ObservedField
 from pymc_mrf.steps.common.statistics import Beside, Healthy, Statistic, Statistics, summaries
@@ -219,7 +219,7 @@ class ParticleRatioGibbs(EngineGibbs):
             self._make_engine(field, *own) for field, own in zip(self._fields, arguments, strict=True)
         ]
 
-    def _make_engine(self, field: ObservedField, *arguments: Any) -> ParticleLikelihood:
+    def _make_engine(self, field: ObservedField, *arguments: Any) -> ParticleGroups:
         options = {"n_sweeps": self._n_sweeps}
         edges = np.arange(field.graph.n_edges)
         problem = FitProblem(field.x, field.graph, field.family, edges, edges)
@@ -230,13 +230,13 @@ class ParticleRatioGibbs(EngineGibbs):
         m = self._n_particles
         if m is None:
             # the number belongs to data and model: the same for every chain and run
-            pilot = ParticleLikelihood(*arguments, n_particles=LEAST_PARTICLES, **options)
+            pilot = ParticleGroups(*arguments, n_particles=LEAST_PARTICLES, **options)
             pilot.start(eta, BURN_IN, np.random.default_rng(0))
             m = max(
                 int(np.ceil(LEAST_PARTICLES * (pilot.edge_noise() / self._target_noise) ** 2)),
                 LEAST_PARTICLES,
             )
-        return ParticleLikelihood(*arguments, n_particles=m, **options)
+        return ParticleGroups(*arguments, n_particles=m, **options)
 
     def _start(self) -> np.ndarray:
         return self._mean_of_engines(self._estimates)

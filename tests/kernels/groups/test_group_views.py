@@ -16,9 +16,9 @@ from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_ed
 from pymc_mrf.kernels.groups.group_labels import describe_fixed, follow_fixed
 from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
 from pymc_mrf.kernels.views import particle_edges
-from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood, ForestLikelihood
-from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
-from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactGroups, ForestGroups
+from pymc_mrf.likelihood.particles.particle_groups import ParticleGroups
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoGroups
 from tests.marks import slow
 from tests.reference import edge_views as reference
 from tests.reference import enumeration
@@ -69,8 +69,8 @@ def room_for_terms(likelihood):
 
 
 ENGINES = {
-    "exact": (ExactLikelihood, reference.log_likelihood),
-    "pseudo": (PseudoLikelihood, reference.log_pseudo_likelihood),
+    "exact": (ExactGroups, reference.log_likelihood),
+    "pseudo": (PseudoGroups, reference.log_pseudo_likelihood),
 }
 
 
@@ -114,7 +114,7 @@ def test_forests_in_closed_form(K, rng):
     graph = builders.chain(4)
     x = rng.integers(K, size=(20, 4)).astype(np.int8)
     arguments = x, graph, agreement(K), np.zeros((4, K)), np.array([2, 0, 1]), 4
-    likelihood, eta = ForestLikelihood(*arguments), rng.normal(size=4)
+    likelihood, eta = ForestGroups(*arguments), rng.normal(size=4)
     view, terms = likelihood.view(eta), allocate_terms(1)
     for edge, e in enumerate((2, 0, 1)):
         clear(terms)
@@ -134,7 +134,7 @@ def test_forests_in_closed_form(K, rng):
 
 def particles(x, graph, family, node_tables, m):
     r = graph.n_edges
-    return ParticleLikelihood(x, graph, family, node_tables, np.arange(r), r, n_particles=m, n_sweeps=1)
+    return ParticleGroups(x, graph, family, node_tables, np.arange(r), r, n_particles=m, n_sweeps=1)
 
 
 def stand_for(engine, z, eta):

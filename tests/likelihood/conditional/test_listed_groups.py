@@ -12,7 +12,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
     log_likelihood,
 )
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
-from pymc_mrf.likelihood.conditional.listed_rows import ListedRowLikelihood
+from pymc_mrf.likelihood.conditional.listed_rows import ListedRowGroups
 from tests.reference.kinetic import kinetic_log_likelihood
 
 D, ARROWS, LINKS, LAGS = 3, [(0, 0), (0, 1), (2, 1)], [(2, 0), (1, 2)], (1, 3)
@@ -31,7 +31,7 @@ class Case:
         self.tables = self.family.node_tables(self.b.reshape(self.family.node_shape(D)))
         x = self.states(n, rng)
         arguments = GRAPH, self.family, self.tables, ENTRIES, 9
-        self.engine = ListedRowLikelihood(self.windows(x), *arguments)
+        self.engine = ListedRowGroups(self.windows(x), *arguments)
         self.take(x)
 
     def states(self, n, rng):

@@ -7,8 +7,8 @@ from pymc_mrf.fields.families import BOLTZMANN, agreement, ordinal
 from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.pseudo_groups import ROWS
-from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood, ForestLikelihood
-from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactGroups, ForestGroups
+from pymc_mrf.likelihood.pseudo.pseudo_groups import PseudoGroups
 from tests.reference import edge_views as reference
 from tests.reference import enumeration
 from tests.statistics import Z, assert_frequencies
@@ -18,14 +18,14 @@ TREE = builders.chain(4)
 ENTRIES = {5: np.array([4, 1, 5, 0, 3]), 3: np.array([4, 0, 2])}  # of 6 parameters
 
 CASES = [
-    pytest.param(ExactLikelihood, SQUARE, agreement(), True, id="exact"),
-    pytest.param(ExactLikelihood, SQUARE, agreement(3), True, id="exact, three states"),
-    pytest.param(ExactLikelihood, SQUARE, BOLTZMANN, True, id="exact, product"),
-    pytest.param(ForestLikelihood, TREE, agreement(), False, id="forest"),
-    pytest.param(ForestLikelihood, TREE, agreement(3), False, id="forest, three states"),
-    pytest.param(PseudoLikelihood, SQUARE, agreement(), True, id="pseudo"),
-    pytest.param(PseudoLikelihood, SQUARE, agreement(3), True, id="pseudo, three states"),
-    pytest.param(PseudoLikelihood, SQUARE, BOLTZMANN, True, id="pseudo, product"),
+    pytest.param(ExactGroups, SQUARE, agreement(), True, id="exact"),
+    pytest.param(ExactGroups, SQUARE, agreement(3), True, id="exact, three states"),
+    pytest.param(ExactGroups, SQUARE, BOLTZMANN, True, id="exact, product"),
+    pytest.param(ForestGroups, TREE, agreement(), False, id="forest"),
+    pytest.param(ForestGroups, TREE, agreement(3), False, id="forest, three states"),
+    pytest.param(PseudoGroups, SQUARE, agreement(), True, id="pseudo"),
+    pytest.param(PseudoGroups, SQUARE, agreement(3), True, id="pseudo, three states"),
+    pytest.param(PseudoGroups, SQUARE, BOLTZMANN, True, id="pseudo, product"),
 ]
 
 
@@ -50,7 +50,7 @@ def test_other_data_are_taken(kind, graph, family, biased, rng):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     found, expected = engine.view(eta), fresh.view(eta)
     np.testing.assert_array_equal(found.s, expected.s)  # what the sweep over the labels asks
-    if kind is PseudoLikelihood:
+    if kind is PseudoGroups:
         for own, other in zip(found.edges.rows, expected.edges.rows, strict=True):
             np.testing.assert_array_equal(own, other)
     assert before != engine.log_likelihood(eta)[0]
@@ -63,7 +63,7 @@ def numeric_gradient(f, x, h=1e-5):
 @pytest.mark.parametrize(("kind", "graph", "family", "biased"), CASES)
 def test_log_likelihood_and_gradient(kind, graph, family, biased, rng):
     engine, x, node_tables = make(kind, graph, family, biased, rng)
-    pseudo = kind is PseudoLikelihood
+    pseudo = kind is PseudoGroups
     log_density = reference.log_pseudo_likelihood if pseudo else reference.log_likelihood
     gaps = []
     for eta in rng.normal(size=(3, 6)):
@@ -105,7 +105,7 @@ def test_node_tables_can_be_exchanged(kind, graph, family, biased, rng):
 )
 def test_curvature_of_the_pseudo_likelihood(family, rng):
     """Minus the derivative of the gradient by group values, at what was learnt."""
-    engine, _, _ = make(PseudoLikelihood, SQUARE, family, True, rng)
+    engine, _, _ = make(PseudoGroups, SQUARE, family, True, rng)
     labels, eta = np.array([0, 1, 0, 2, 1, 0]), rng.normal(size=3)
     engine.learn(eta[labels], rng)
     grouped, h = engine.grouped(labels, eta), 1e-5
@@ -124,7 +124,7 @@ def test_curvature_is_summed_over_any_number_of_rows(rng):
     node_tables = rng.normal(size=(9, 3))
     x[:, 2], node_tables[2, 2] = x[:, 2] % 2, -np.inf
     assert len(np.unique(x, axis=0)) > 2 * ROWS
-    engine = PseudoLikelihood(x, graph, ordinal(3, [0.0, 1.0, 2.5]), node_tables, np.arange(9), 9)
+    engine = PseudoGroups(x, graph, ordinal(3, [0.0, 1.0, 2.5]), node_tables, np.arange(9), 9)
     labels, eta = np.array([0, 1, 0, 2, 1, 0, 0, 1, 2]), 0.3 * rng.normal(size=3)
     engine.learn(eta[labels], rng)
     grouped, h = engine.grouped(labels, eta), 1e-5
@@ -134,7 +134,7 @@ def test_curvature_is_summed_over_any_number_of_rows(rng):
 
 @pytest.mark.parametrize("family", [agreement(), BOLTZMANN], ids=["agreement", "product"])
 def test_curvature_and_draws_of_the_exact_engine(family, rng):
-    engine, _, node_tables = make(ExactLikelihood, SQUARE, family, True, rng)
+    engine, _, node_tables = make(ExactGroups, SQUARE, family, True, rng)
     labels, eta = np.array([0, 1, 0, 2, 1, 0]), rng.normal(size=3)
     tables = eta[labels][engine.entries][:, None, None] * engine.statistic
     p = enumeration.probabilities(SQUARE.edges, tables, node_tables)
@@ -158,7 +158,7 @@ def test_curvature_and_draws_of_the_exact_engine(family, rng):
 
 
 def test_curvature_of_forests_is_at_the_pooled_frequencies(rng):
-    engine, _, _ = make(ForestLikelihood, TREE, agreement(3), False, rng)
+    engine, _, _ = make(ForestGroups, TREE, agreement(3), False, rng)
     labels = np.array([0, 1, 0, 0, 1, 0])
     groups = labels[engine.entries]
     trials = np.bincount(groups, minlength=2) * 40.0

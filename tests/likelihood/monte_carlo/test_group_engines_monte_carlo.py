@@ -17,7 +17,7 @@ from pymc_mrf.kernels.groups.edge_terms import (
 from pymc_mrf.kernels.groups.edgewise_groups import describe_edgewise, follow_edgewise
 from pymc_mrf.likelihood.edges.edge_field import edge_field, features_at
 from pymc_mrf.likelihood.monte_carlo.likelihood import log_partition_by_sample
-from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloLikelihood
+from pymc_mrf.likelihood.monte_carlo.monte_carlo_edges import MonteCarloGroups
 from pymc_mrf.likelihood.monte_carlo.reference import Chains
 from tests.reference import edge_views as reference
 
@@ -55,7 +55,7 @@ def make(name, x=None, biased=True, **options):
     biases = np.random.default_rng(1).normal(0, 0.3, (4, len(family.node_basis)))
     tables = np.where(family.possible(4), biased * (biases @ family.node_basis), -np.inf)
     arguments = own if x is None else x, SQUARE, family, tables, ENTRIES, 6
-    return MonteCarloLikelihood(*arguments, reference=found)
+    return MonteCarloGroups(*arguments, reference=found)
 
 
 def values_near(n=4, spread=0.2):
@@ -229,7 +229,7 @@ def test_noise_is_that_between_samples(name):
         w, b = PLACE, np.zeros(len(field.lift))
         found = chains.at(w, b, np.r_[w, b], 1000, 4)
         arguments = x, SQUARE, family, np.zeros((4, 2)), ENTRIES, 6
-        engine = MonteCarloLikelihood(*arguments, reference=found)
+        engine = MonteCarloGroups(*arguments, reference=found)
         engine.learn(values[labels], np.random.default_rng(seed))
         noises.append(engine.noise(labels, values))
         edges = engine.log_likelihood(values[labels])[1][ENTRIES]

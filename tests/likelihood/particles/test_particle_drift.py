@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_mrf.fields.families import agreement
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import ParticleGroups
 
 SQUARE = PairwiseGraph(range(4), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 ETA = 0.8
@@ -14,7 +14,7 @@ def engine(graph, rng, n=200, m=4000):
     d, r = graph.n_nodes, graph.n_edges
     x = rng.integers(2, size=(n, d)).astype(np.int8)
     arguments = x, graph, agreement(), np.zeros((d, 2)), np.arange(r), r
-    return ParticleLikelihood(*arguments, n_particles=m, n_sweeps=2)
+    return ParticleGroups(*arguments, n_particles=m, n_sweeps=2)
 
 
 def test_none_in_equilibrium_and_particles_stay_where_they_are(rng):

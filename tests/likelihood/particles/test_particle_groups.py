@@ -6,9 +6,9 @@ import pytest
 from pymc_mrf.fields.families import agreement, potts
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.grouped_particles import fill_level_shares
-from pymc_mrf.likelihood.exact.exact_edges import ExactLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ExactGroups
 from pymc_mrf.likelihood.particles import particle_groups as module
-from pymc_mrf.likelihood.particles.particle_groups import N_REFERENCE, ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import N_REFERENCE, ParticleGroups
 from tests.insides import is_measured
 from tests.reference import enumeration
 from tests.statistics import assert_mean_close
@@ -25,7 +25,7 @@ def arguments(rng, n=50):
 
 
 def engine(rng, m=M):
-    return ParticleLikelihood(*arguments(rng), n_particles=m, n_sweeps=3)
+    return ParticleGroups(*arguments(rng), n_particles=m, n_sweeps=3)
 
 
 def stand_for(particles, z, eta):
@@ -117,12 +117,12 @@ def test_grouped_values_agree_with_the_exact_engine(rng):
     """Differences of the log-likelihood and its gradient, over independent sets of particles."""
     given = arguments(rng)
     given[0][:30, 1] = given[0][:30, 0]
-    exact = ExactLikelihood(*given)
+    exact = ExactGroups(*given)
     labels, values = np.array([0, 1, 0, 1, 1]), np.array([0.6, -0.2])
     moved = np.array([[0.6, -0.2], [0.8, -0.2], [0.4, 0.1], [0.9, -0.5]])
     expected = [exact.grouped(labels, values)(x) for x in moved]
     found = [[] for _ in moved]
-    particles = ParticleLikelihood(*given, n_particles=M, n_sweeps=1)
+    particles = ParticleGroups(*given, n_particles=M, n_sweeps=1)
     for _ in range(20):
         stand_for(particles, exact.draw(values[labels], M, rng).T, values[labels])
         particles.measure(labels, 2, rng)
@@ -174,7 +174,7 @@ def test_a_rare_disagreement_is_known_better_than_the_particles_show_it(rng):
     x = np.zeros((60, 2), dtype=np.int8)
     x[:1, 1] = 1
     given = x, graph, agreement(), np.zeros((2, 2)), np.arange(1), 1
-    particles = ParticleLikelihood(*given, n_particles=256, n_sweeps=1)
+    particles = ParticleGroups(*given, n_particles=256, n_sweeps=1)
     labels, values = np.zeros(1, dtype=np.int64), np.array([9.0])
     particles.start(values, 20, rng)
     particles.measure(labels, 1, rng)

@@ -15,7 +15,7 @@ from pymc_mrf.graph import builders
 from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.simulation.gibbs import gibbs_sweeps, uniform_states
 from pymc_mrf.kernels.simulation.pair_counts import tied_statistics
-from pymc_mrf.likelihood.exact.exact_edges import ForestLikelihood
+from pymc_mrf.likelihood.exact.exact_edges import ForestGroups
 from pymc_mrf.papers.engines import liu_page as pcd
 from pymc_mrf.papers.engines.liu_page import StrippedBeta, floor_count, regularised_covariance
 from tests.marks import slow
@@ -52,7 +52,7 @@ def test_exact_on_a_tree(n_states, rng):
     graph = builders.chain(5)
     x = rng.integers(0, n_states, size=(50, 5)).astype(np.int8)
     family = agreement(n_states)
-    exact = ForestLikelihood(x, graph, family, np.zeros((5, n_states)), np.arange(4), 4)
+    exact = ForestGroups(x, graph, family, np.zeros((5, n_states)), np.arange(4), 4)
     eta = special.logit(exact.s / exact.n) + np.log(n_states - 1.0)
     engine = StrippedBeta(x, graph, family, eta, 5, 100)
     np.testing.assert_array_equal(engine.s, exact.s)

@@ -10,7 +10,7 @@ import pytest
 import pymc_mrf as pmrf
 from pymc_mrf.fields.families import get_family
 from pymc_mrf.graph.builders import grid
-from pymc_mrf.likelihood.particles.particle_groups import ParticleLikelihood
+from pymc_mrf.likelihood.particles.particle_groups import ParticleGroups
 from pymc_mrf.steps.common.base import ChainWarning
 from pymc_mrf.steps.groups import particle_ratio_gibbs as module
 from tests.steps.groups.models import agreement_data, agreement_model
@@ -82,7 +82,7 @@ def test_only_what_is_new_is_logged():
     assert ChainWarning(["noise of 0.62 for w1, try n=20"]).level == "warn"
 
 
-class Lagging(ParticleLikelihood):
+class Lagging(ParticleGroups):
     """Particles that are as they were drawn, from independent nodes, but when they are checked."""
 
     def start(self, eta, n_sweeps, rng):
@@ -100,7 +100,7 @@ class Lagging(ParticleLikelihood):
 
 
 def test_particles_that_lag_behind(messages, monkeypatch):
-    monkeypatch.setattr(module, "ParticleLikelihood", Lagging)
+    monkeypatch.setattr(module, "ParticleGroups", Lagging)
     model = agreement_model(agreement_data(200, seed=1))
     [said] = messages(model, pmrf.steps.ParticleRatioGibbs, n_sweeps=3)
     assert "have not kept up with theta" in said

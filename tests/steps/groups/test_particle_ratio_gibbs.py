@@ -83,7 +83,7 @@ def test_a_strong_edge_with_few_data():
     assert abs(draws.std() - exact.std()) < Z * float(az.mcse(draws, method="sd"))
 
 
-class Frozen(engine.ParticleLikelihood):
+class Frozen(engine.ParticleGroups):
     """Unweighted particles that are as they were drawn, from independent nodes, whenever they are renewed."""
 
     def start(self, eta, n_sweeps, rng):
@@ -101,7 +101,7 @@ class Frozen(engine.ParticleLikelihood):
 @pytest.mark.slow
 def test_the_same_comparison_detects_frozen_unweighted_particles(monkeypatch):
     x = agreement_data(200, seed=1)
-    monkeypatch.setattr(module, "ParticleLikelihood", Frozen)
+    monkeypatch.setattr(module, "ParticleGroups", Frozen)
     idata = sample(agreement_model(x), n_particles=2000)
     assert excess(idata, grouped_posterior(x, EDGES, 1.0)) > 0
 
