@@ -69,12 +69,11 @@ def test_three_groups_of_nominal_fields():
         return total
 
     found = structure_posteriors(log_likelihood, 4, 0, SLAB, bias=np.zeros(0), n_nodes=3, blocks=[2] * 4)
-    w, _ = sparse_draws_of(model, 2000)
+    w, _ = sparse_draws_of(model, 1000)
     assert furthest(w, found(fixed_p(P, 4)), [2] * 4) < Z
     assert furthest(w, found(fixed_p(P + 0.15, 4)), [2] * 4) > Z  # negative control
 
 
-@pytest.mark.slow
 def test_biases_belong_to_nuts():
     kinds, graph, _, groups, _ = groups_of("nominal Gaussian")
     x = groups[0][0]

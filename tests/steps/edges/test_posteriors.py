@@ -135,7 +135,7 @@ ONE_FIELD = [
         for name in KINDS
         for row in rows(
             name, partial(of_kinds, name), (*EXACTLY, "monte-carlo"), sd=0.7, n_nodes=KINDS[name][-1],
-            n_draws=2500,
+            n_draws=2000,
         )
     ),
     *(
@@ -171,26 +171,26 @@ RANDOM_NODES = [
         for row in moved(
             id, partial(pairwise, family, TRIANGLE, [0.8, 0.0, -0.4], 60, 5, sd=1.5), [PRECISE],
             ordinary=[PRECISE] if id == "binary" else (), sd=0.7,
-            n_nodes=3 if family.n_states > 2 else 7, n_draws=1500 if id == "binary" else 4000,
+            n_nodes=3 if family.n_states > 2 else 7, n_draws=1500 if id == "binary" else 2500,
         )
     ),
     *moved(
         "tables", partial(tables, [3, 2], COUPLE, 25, np.zeros((2, 3))), SIMULATED, sd=1.0, n_nodes=6,
-        n_draws=3000,
+        n_draws=2000,
     ),
     *(
         row
         for seed in (1, 2)
         for row in moved(
             f"Gaussian, {seed}", partial(gaussian, TRIANGLE, [0.5, -0.3, 0.0], [1.0, 1.4, 0.8], 60, seed),
-            ordinary=["exact"] if seed == 1 else (), n_draws=3000,
+            ordinary=["exact"] if seed == 1 else (), n_draws=2000,
         )
     ),
     *(
         row
         for name in ("binary Gaussian", "Gaussian binary Gaussian")
         for row in moved(
-            name, partial(of_kinds, name, 2), EXACTLY, sd=0.7, n_nodes=6, n_draws=3000
+            name, partial(of_kinds, name, 2), EXACTLY, sd=0.7, n_nodes=6, n_draws=2000
         )
     ),
     *(
@@ -315,17 +315,17 @@ SUMS = [
             gaussian, [PATH, PATH], [[0.5, 0.1], [-0.1, 0.1]], [[1.0, 1.4, 0.8], [0.9, 1.2, 1.0]],
             (40, 30), (1, 2),
         ),
-        factors=HALVES, sd=0.4, n_nodes=9, n_draws=3000,
+        factors=HALVES, sd=0.4, n_nodes=9, n_draws=2000,
     ),
     *rows(
         "diagonals of groups",
         two_of(gaussian, [COUPLE] * 2, [[0.7], [0.1]], [[1.0, 1.5]] * 2, (30, 20), (30, 20)),
-        factors=HALVES, nodes=HALVES, node_scales=(1.0, 0.3), sd=0.4, n_nodes=6, n_draws=3000,
+        factors=HALVES, nodes=HALVES, node_scales=(1.0, 0.3), sd=0.4, n_nodes=6, n_draws=2000,
     ),
     *rows(
         "Gaussian scales", partial(gaussian, PATH, [0.2, 0.4], [1.0, 1.4, 0.8], 40, 4),
         factors=((np.array([0.1, 0.6]),),), others=of(factors=((np.array([0.6, 0.1]),),)),
-        sd=1.0, n_nodes=15, n_draws=3000,
+        sd=1.0, n_nodes=15, n_draws=2000,
     ),
     *(
         row
@@ -333,19 +333,19 @@ SUMS = [
         for row in rows(
             f"groups, {name}",
             lambda what=what: tuple(mixed(*what, n, n, 0.4) for n in (40, 30)),
-            EXACTLY, factors=HALVES, sd=0.6, n_nodes=6, n_draws=3000,
+            EXACTLY, factors=HALVES, sd=0.6, n_nodes=6, n_draws=2000,
         )
     ),
     *rows(
         "tables of groups", lambda: tuple(tables([3, 2], COUPLE, n, TABLE_BIAS[:2], n) for n in (40, 30)),
-        SIMULATED, factors=HALVES, sd=0.6, n_nodes=6, n_draws=3000,
+        EXACTLY, factors=HALVES, sd=0.6, n_nodes=6, n_draws=2000,
     ),
     *rows(
         "two series of one vector", series_of(ARROWS[:3], [[0.9, 0.0, -0.7]] * 2, (40, 25), 4),
         factors=((1,), (1,)), sd=0.7,
     ),
     *rows("covariate", with_covariate, EXACTLY),
-    *rows("measurements with a covariate", measured_with_covariate, n_draws=3000),
+    *rows("measurements with a covariate", measured_with_covariate, n_draws=2000),
     *rows(
         "series of groups",
         partial(series_of_groups, ARROWS[:3], [[0.8, 0.6, -0.5], [0.8, -0.6, -0.5]], (45, 45), 6),

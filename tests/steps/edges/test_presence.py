@@ -182,7 +182,6 @@ MODELS = {
     "items, pseudo": lambda: items("pseudo"),
     "links": lambda: links("exact"),
     "links, pseudo": lambda: links("pseudo"),
-    "difference of tables": lambda: tables_of_groups("exact"),
     "difference of tables, pseudo": lambda: tables_of_groups("pseudo"),
     "Cauchy": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Cauchy.dist(0, 1)),
     "tabulated": lambda: fixed_bias_model(boltzmann_data(30, seed=2), slab=pm.Gamma.dist(0.8, 1.0)),
@@ -231,21 +230,22 @@ def sampled(model, **options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("make", "name"),
+    ("make", "names"),
     [
-        (lambda: small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), "w"),
-        *((three_groups, f"w_difference_{k}") for k in (1, 3)),
+        (lambda: small_models.edge_model("exact", slab=pm.Normal.dist(0, 1)), ["w"]),
+        (three_groups, ["w_difference_1", "w_difference_3"]),
     ],
 )
-def test_a_random_prior_probability_is_averaged_over(make, name):
-    idata = sampled(make(), draws=1500)
-    draws = idata.posterior[name].values
-    told = idata.sample_stats[f"edge_gibbs_presence_{name}"].values
-    logs = np.array(read_batches(told, draws.shape[-1]))
-    # parts of several draws, which end a draw later for each edge
-    parts = (draws != 0.0).reshape(len(draws), logs.shape[2], -1, draws.shape[-1]).mean(axis=2)
-    gaps = gaps_to_draws(logs, parts)
-    assert len(gaps) and gaps.max() < Z
+def test_a_random_prior_probability_is_averaged_over(make, names):
+    idata = sampled(make(), draws=1000)
+    for name in names:
+        draws = idata.posterior[name].values
+        told = idata.sample_stats[f"edge_gibbs_presence_{name}"].values
+        logs = np.array(read_batches(told, draws.shape[-1]))
+        # parts of several draws, which end a draw later for each edge
+        parts = (draws != 0.0).reshape(len(draws), logs.shape[2], -1, draws.shape[-1]).mean(axis=2)
+        gaps = gaps_to_draws(logs, parts)
+        assert len(gaps) and gaps.max() < Z
 
 
 PAIR = pmrf.PairwiseGraph("ab", [("a", "b")])

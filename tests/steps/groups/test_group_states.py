@@ -96,7 +96,7 @@ def test_random_thresholds(likelihood):
         theta = pmrf.DirichletProcess("theta", 1.0, pm.Logistic.dist(0, 1), shape=3)
         options = {"graph": TRIANGLE, "n_states": CARDS[:3], "scores": SCORES, "observed": x}
         pmrf.OrdinalMRF("x", theta, bias * np.arange(1.0, K), likelihood=likelihood, **options)
-    found = sample(model, draws=1500 if likelihood == "monte-carlo" else 400)
+    found = sample(model, draws=800 if likelihood == "monte-carlo" else 400)
     log_likelihood = reference.table_log_likelihood(
         x, TRIANGLE.edges, statistic, nodes, slope=np.arange(K)
     )
