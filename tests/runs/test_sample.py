@@ -148,7 +148,7 @@ def kills(seed, n):
 
 @pytest.mark.parametrize(
     "kind, k, moment",
-    [kills(1, 4)[1], *(slow(*case) for case in [kills(1, 4)[0], *kills(1, 4)[2:], *kills(2, 20)])],
+    [kills(1, 4)[1], *(slow(*case) for case in [kills(1, 4)[0], *kills(1, 4)[2:], *kills(2, 12)])],
 )
 def test_killed_and_resumed_is_as_never_stopped(kind, k, moment, prepared, uninterrupted, tmp_path):
     plan = plan_of(prepared, tmp_path)

@@ -206,9 +206,9 @@ def test_groups_with_nuts_on_the_hyperparameters():
     """Chains start at equal couplings, where NUTS alone would run away with their scale."""
     options = {"chains": 2, "cores": 1, "random_seed": 2, "tune": 500}
     with groups("exact"):
-        exact = pm.sample(2000, **options, **SAMPLE)
+        exact = pm.sample(1000, **options, **SAMPLE)
     with groups():
-        idata = pm.sample(3000, **options, **SAMPLE)
+        idata = pm.sample(1500, **options, **SAMPLE)
     assert {"step_size", "exchange_accept"} <= set(idata.sample_stats)
     gaps = posterior_gaps(idata, exact, ["mu", "tau", "J", "field"])
     assert max(np.abs(list(gaps.values()))) < Z, gaps

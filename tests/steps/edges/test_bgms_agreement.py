@@ -53,9 +53,9 @@ def test_another_prior_disagrees():
 
 @pytest.mark.parametrize("name", ["lattice100", "senate05"])
 def test_binary_items(name):
-    assert_agreement(*compared(name, 500, 250))
+    assert_agreement(*compared(name, 200, 120))
 
 
 def test_another_prior_disagrees_on_binary_items():
     with pytest.raises(AssertionError, match=r"standard errors|mean square"):
-        assert_agreement(*compared("lattice100", 300, 150, p=0.3))
+        assert_agreement(*compared("lattice100", 200, 120, p=0.3))

@@ -207,7 +207,7 @@ def test_told_probabilities_are_those_of_the_draws(name):
 
     The draws are compared with enumeration elsewhere.
     """
-    logs, present = told_by(MODELS[name](), 2000, "delta" if "difference" in name else "w")
+    logs, present = told_by(MODELS[name](), 1500, "delta" if "difference" in name else "w")
     gaps = gaps_to_draws(logs, present)
     assert len(gaps) and gaps.max() < Z, gaps
     shares = present.mean(axis=(0, 1))
