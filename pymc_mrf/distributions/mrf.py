@@ -61,8 +61,9 @@ class MarkovRandomField(DiscreteField):
         family = cls._family(graph.nodes, **options)
         family.check_nodes(graph.n_nodes)
         check_parameter_rows([*args, *kwargs.values()], observed, graph.nodes, name)
-        if as_table(observed) is not None:
-            of_table = kinds_of_answers(observed, graph.nodes, family, columns, f"{name}: observed")
+        table = as_table(observed)
+        if table is not None:
+            of_table = kinds_of_answers(table, graph.nodes, family, columns, f"{name}: observed")
             kwargs.setdefault("record", of_table)
         read = partial(read_answers, nodes=graph.nodes, states=family.node_states(graph.n_nodes))
         observed = read_observed(observed, read, name, columns=columns, weights=weights)

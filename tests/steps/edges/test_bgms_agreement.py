@@ -54,3 +54,8 @@ def test_another_prior_disagrees():
 @pytest.mark.parametrize("name", ["lattice100", "senate05"])
 def test_binary_items(name):
     assert_agreement(*compared(name, 200, 120))
+
+
+def test_another_prior_disagrees_on_binary_items():
+    with pytest.raises(AssertionError, match=r"standard errors|mean square"):
+        assert_agreement(*compared("lattice100", 200, 120, p=0.3))
