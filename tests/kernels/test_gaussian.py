@@ -147,7 +147,7 @@ def test_the_inverse_follows_and_stays_positive_definite(rng):
     view, error, ends = view_at(engine, w, b, rng), 0.0, 0
     prior = EdgePrior(np.zeros(len(EDGES)), SLAB, FLAT)
     for _ in range(300):
-        ends += sweep_edges(view, view.field.order, prior, True, rng, NOT_TOLD, rng)[1]
+        ends += sweep_edges(view, view.field.order, prior, True, rng, NOT_TOLD, rng, 1)[1]
         K = precision(EDGES, view.w, np.exp(view.b))
         assert np.linalg.eigvalsh(K)[0] > 0
         S = np.linalg.inv(K)

@@ -355,17 +355,28 @@ def test_words_in_compiled_code_are_those_of_numpy(rng):
     np.testing.assert_array_equal(out, ((v ^ w) & ~five) + ((v << five) | (w >> five)))
 
 
-def test_every_other_repeated_sweep_tells_of_presence():
-    told = edge_moves.Presence(np.zeros(3), np.zeros(3), 7, 2, 1.5, 1.0)
-    periods = []
-
-    def sweep(view, order, prior, corrected, rng, presence, rng_of_presence):
-        periods.append((presence.period, presence.each))
-        return 3, 1
-
-    repeat = as_python(edge_moves.repeat_sweeps, sweep_edges=sweep)
-    assert repeat(None, None, None, True, None, told, None, 5) == (15, 5)
-    assert periods == [(7, 1.0), (0, 0.0)] * 2 + [(7, 1.0)]
+def test_every_other_pass_tells_of_the_edges_whose_turn_it_is(rng):
+    """Absent edges that are not worth a look are passed over, but for those."""
+    presence = edge_moves.Presence(np.zeros(4), np.zeros(4), 2, 1, 1.5, 1.0)
+    told = []
+    sweep = as_python(
+        edge_moves.sweep_edges,
+        present_value=lambda view, e: 0.0,
+        no_value=lambda view, e: 0.0,
+        is_absent=lambda view, x: x == 0.0,
+        glance=lambda view, e: (0.0, 1.0),
+        look_at=lambda view, e, x: (0.0, 1.0),
+        is_hopeless=lambda *_: True,
+        rough_fit=lambda view, e, slab: (None, -20.0, 0.0),
+        propose=lambda view, slab, fit, rng: 0.3,
+        log_biases=lambda view, e, x, bias: 0.0,
+        gain_alone=lambda view, e, x: 0.0,
+        log_presence=lambda view, e, x, gained, absent, prior, fit: 10 * e + x,
+        tell_presence=lambda presence, e, log_odds, weight: told.append((e, log_odds, weight)),
+    )
+    prior = edge_moves.EdgePrior(np.zeros(4), None, None)
+    assert sweep(None, np.arange(4), prior, True, rng, presence, rng, 5) == (0, 0)
+    assert told == [(1, 10.3, 1.5), (3, 30.3, 1.5)] * 3
 
 
 def test_how_often_edges_are_present_is_learnt():

@@ -71,7 +71,7 @@ def test_engines_around_others_hand_on_what_they_do_not_answer(n_parts):
     }
 
     class Part:
-        starts_empty, information, correlations = False, np.ones(2), np.eye(2)
+        starts_at_default, information, correlations = False, np.ones(2), np.eye(2)
 
         def __init__(self, place):
             self.place = place
@@ -84,7 +84,7 @@ def test_engines_around_others_hand_on_what_they_do_not_answer(n_parts):
         view = None
 
     outer = Around(*map(Part, range(n_parts)))
-    assert not outer.starts_empty and outer.information is Part.information
+    assert not outer.starts_at_default and outer.information is Part.information
     assert len([name for name in vars(WrappedEngine) if not name.startswith("_")]) == 9
     for name in (
         "refresh",

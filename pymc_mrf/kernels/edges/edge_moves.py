@@ -272,8 +272,8 @@ def tell_presence(presence, e, log_odds, weight):
 
 
 @lean
-def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
-    """Update edges, one after the other.
+def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence, n_repeats):
+    """Update edges, one after the other, `n_repeats` times.
 
     What a visit adds to `presence` is unbiased. Let x be the present value of the edge or, if it is absent,
     one drawn from the density q of proposals, and t its conditional density relative to absence. Then
@@ -293,9 +293,10 @@ def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
         Whether proposals are accepted by the rule of Metropolis and Hastings; else always.
     rng : numpy.random.Generator
     presence : Presence
-        Added to.
+        Added to by every other pass, the first one included.
     rng_of_presence : numpy.random.Generator
         For what only `presence` needs: the draws of the chain do not depend on it.
+    n_repeats : int
 
     Returns
     -------
@@ -303,49 +304,50 @@ def sweep_edges(view, order, prior, corrected, rng, presence, rng_of_presence):
         Proposals that would change an edge, and those accepted.
     """
     slab, n_proposed, n_accepted = prior.slab, 0, 0
-    for e in order:
-        weight, is_told = presence.each, presence.period > 0
-        old, uniform = present_value(view, e), rng.random()
-        was_absent = is_absent(view, old)
-        has_turn = is_told and e % presence.period == presence.turn
-        if was_absent and not has_turn:
-            explained, h = glance(view, e)
-            if is_hopeless(view, e, prior, uniform, explained, h):
-                continue
-        explained, h = look_at(view, e, old)
-        if was_absent and is_hopeless(view, e, prior, uniform, explained, h):
-            if not has_turn:
-                continue
-            weight, uniform = presence.weight, 1.0
-        fit, log_mass, explained = rough_fit(view, e, slab)
-        rho = inclusion_probability(prior.log_odds[e] + log_mass)
-        if rho > REFINE or explained >= STRONG:
-            fit, log_mass = refined_fit(view, e, fit, prior)
+    for k in range(n_repeats):
+        for e in order:
+            weight, is_told = presence.each, presence.period > 0 and k % 2 == 0
+            old, uniform = present_value(view, e), rng.random()
+            was_absent = is_absent(view, old)
+            has_turn = is_told and e % presence.period == presence.turn
+            if was_absent and not has_turn:
+                explained, h = glance(view, e)
+                if is_hopeless(view, e, prior, uniform, explained, h):
+                    continue
+            explained, h = look_at(view, e, old)
+            if was_absent and is_hopeless(view, e, prior, uniform, explained, h):
+                if not has_turn:
+                    continue
+                weight, uniform = presence.weight, 1.0
+            fit, log_mass, explained = rough_fit(view, e, slab)
             rho = inclusion_probability(prior.log_odds[e] + log_mass)
-        new = propose(view, slab, fit, rng) if uniform < rho else no_value(view, e)
-        stays_absent = was_absent and is_absent(view, new)
-        if stays_absent and not is_told:
-            continue
-        absent = log_biases(view, e, no_value(view, e), prior.bias)
-        if stays_absent:
-            x = propose(view, slab, fit, rng_of_presence)
-            gained = gain_alone(view, e, x)
-            tell_presence(presence, e, log_presence(view, e, x, gained, absent, prior, fit), weight)
-            continue
-        n_proposed += 1
-        log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
-        for x, sign in ((old, -1.0), (new, 1.0)):
-            if not is_absent(view, x):
-                value = log_presence(view, e, x, gain(view, e, x), absent, prior, fit)
-                log_ratio += sign * (value - log_odds)
-                if is_told:
-                    tell_presence(presence, e, value, weight)
-                    is_told = False
-        if corrected and not metropolis(log_ratio, rng)[0]:
-            continue
-        n_accepted += 1
-        set_edge(view, e, new)
-        follow(view, e, old, new)
+            if rho > REFINE or explained >= STRONG:
+                fit, log_mass = refined_fit(view, e, fit, prior)
+                rho = inclusion_probability(prior.log_odds[e] + log_mass)
+            new = propose(view, slab, fit, rng) if uniform < rho else no_value(view, e)
+            stays_absent = was_absent and is_absent(view, new)
+            if stays_absent:
+                if not is_told:
+                    continue
+                old = propose(view, slab, fit, rng_of_presence)
+            absent = log_biases(view, e, no_value(view, e), prior.bias)
+            log_ratio, log_odds = 0.0, np.log(rho / (1.0 - rho))
+            for x, sign in ((old, -1.0), (new, 1.0)):
+                if not is_absent(view, x):
+                    gained = gain_alone(view, e, x) if stays_absent else gain(view, e, x)
+                    value = log_presence(view, e, x, gained, absent, prior, fit)
+                    log_ratio += sign * (value - log_odds)
+                    if is_told:
+                        tell_presence(presence, e, value, weight)
+                        is_told = False
+            if stays_absent:
+                continue
+            n_proposed += 1
+            if corrected and not metropolis(log_ratio, rng)[0]:
+                continue
+            n_accepted += 1
+            set_edge(view, e, new)
+            follow(view, e, old, new)
     return n_proposed, n_accepted
 
 
@@ -363,19 +365,3 @@ def learn_presence(view, edges, prior, weight, probability, share):
             share[e] -= weight * share[e]
         else:
             share[e] += weight * (1.0 - share[e])
-
-
-@lean
-def repeat_sweeps(view, order, prior, corrected, rng, presence, rng_of_presence, n_repeats):
-    """Call `sweep_edges` so often, `presence` being told of every other sweep, the first one included.
-
-    Returns the numbers of proposals that would change an edge, and of those accepted.
-    """
-    n_proposed, n_accepted = 0, 0
-    untold = Presence(presence.present, presence.absent, 0, 0, 0.0, 0.0)
-    for k in range(n_repeats):
-        told = presence if k % 2 == 0 else untold
-        proposed, accepted = sweep_edges(view, order, prior, corrected, rng, told, rng_of_presence)
-        n_proposed += proposed
-        n_accepted += accepted
-    return n_proposed, n_accepted

@@ -229,28 +229,24 @@ def fill_end(view, e, end, L, sign, x, out):
 
 
 @lean
-def fill_ends(view, e, L_u, L_v, sign, x, out):
+def fill_ends(view, e, L_u, L_v, sign, x, out, informs):
     """Terms of edge e's targets at local fields `L_u` and `L_v` (M, N) with its value, into `out`.
 
-    But for score and information: `keep` may follow.
+    Score and information only if it `informs`, of an edge with one parameter. `keep` may follow.
     """
-    sums = out.sums[0]
-    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, sign, x, out), 0.0
-    if view.sources[e, 1] >= 0:
-        sums.A_v = fill_end(view, e, 1, L_v, sign, x, out)
-
-
-@lean
-def fill_all_of_ends(view, e, L_u, L_v, x, out):
-    """Fill what `fill_ends` does, and score and information, of an edge with one parameter."""
     sums, edge, source = out.sums[0], view.field.edges[e], view.sources[e]
     S, c = view.rows.S, view.field.centre[e]
-    sums.A_u, sums.A_v = fill_end(view, e, 0, L_u, 1.0, x, out), 0.0
-    sums.h = information(view, edge[0], S[source[0]], c[1])
-    if source[1] >= 0:
-        sums.A_v = fill_end(view, e, 1, L_v, 1.0, x, out)
-        sums.h += information(view, edge[1], S[source[1]], c[0])
-    sums.g = score(view, e, out.R[0], out.R[1])
+    sums.A_v, sums.h = 0.0, 0.0
+    for end in range(n_targets(view, e)):  # machine code of one end serves both
+        A = fill_end(view, e, end, L_u if end == 0 else L_v, sign, x, out)
+        if end == 0:
+            sums.A_u = A
+        else:
+            sums.A_v = A
+        if informs:
+            sums.h += information(view, edge[end], S[source[end]], c[1 - end])
+    if informs:
+        sums.g = score(view, e, out.R[0], out.R[1])
 
 
 @lean
@@ -259,12 +255,14 @@ def normalisers(view, e, L_u, L_v, x, out):
 
     Local fields go to `out`, all else of which is void then.
     """
-    edge, A_v = view.field.edges[e], 0.0
-    fill_field(view, e, 0, L_u, 1.0, x, out)
-    A_u = normaliser(view, edge[0], out.L[0])
-    if view.sources[e, 1] >= 0:
-        fill_field(view, e, 1, L_v, 1.0, x, out)
-        A_v = normaliser(view, edge[1], out.L[1])
+    A_u, A_v = 0.0, 0.0
+    for end in range(n_targets(view, e)):
+        fill_field(view, e, end, L_u if end == 0 else L_v, 1.0, x, out)
+        A = normaliser(view, view.field.edges[e, end], out.L[end])
+        if end == 0:
+            A_u = A
+        else:
+            A_v = A
     return A_u, A_v
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pymc_mrf.fields.family import Family
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence, repeat_sweeps
+from pymc_mrf.kernels.edges.edge_moves import NOT_TOLD, EdgePrior, Presence, sweep_edges
 from pymc_mrf.kernels.edges.hamiltonian import (
     Coordinates,
     NormalCoordinates,
@@ -82,8 +82,9 @@ class EdgeEngine:
         sources were nodes of the same row, or what is the engine's own; `learn` may change it in place.
     correlations : (d, q, q) array
         `node_correlations`, of which joint moves make blocks of their mass matrix.
-    starts_empty : bool
-        Whether chains start without edges, which then come in the first sweeps; else at estimates.
+    starts_at_default : bool
+        Whether chains start where PyMC starts them; else at the biases that fit without edges. Either way
+        edges come in the first sweeps.
     takes_share : bool
         Whether it takes a `Share` itself, by the option `share`; else `SharedEdges` is put around it.
     takes_means : bool
@@ -95,7 +96,7 @@ class EdgeEngine:
     view: Any
     information: np.ndarray
     correlations: np.ndarray
-    starts_empty: ClassVar[bool] = False
+    starts_at_default: ClassVar[bool] = False
     takes_share: ClassVar[bool] = False
     takes_means: ClassVar[bool] = False
     n_repeats: int = 1
@@ -201,7 +202,7 @@ class EdgeEngine:
         # anew in every sweep, so that rounding errors do not add up over the chain
         self.refresh(rng)
         for order, told in self.scan(prior, presence, rng, tuned):
-            proposed, accepted = repeat_sweeps(
+            proposed, accepted = sweep_edges(
                 view, order, prior, corrected, rng, told, rng_of_presence or rng, self.n_repeats
             )
             n_proposed, n_accepted = n_proposed + proposed, n_accepted + accepted
@@ -327,7 +328,7 @@ class MeasuredEngine(EdgeEngine):
     corrected.
     """
 
-    starts_empty = True
+    starts_at_default = True
     matrix: ClassVar[str]  # what has to be positive definite
 
     @abstractmethod

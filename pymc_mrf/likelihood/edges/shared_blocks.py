@@ -30,7 +30,7 @@ class SharedBlocks(WrappedEngine):
 
     def __init__(self, fields: Sequence[EdgeEngine], factors: np.ndarray) -> None:
         super().__init__(*fields)
-        self.starts_empty, self.offset = True, np.zeros(factors.size)  # type: ignore[misc]
+        self.starts_at_default, self.offset = True, np.zeros(factors.size)  # type: ignore[misc]
         parts = [BlockEdges(field) for field in fields]
         P, width = factors.shape[1], int(np.diff(parts[0].view.field.first).max())
         self._sizes = [len(field.view.b) for field in fields]

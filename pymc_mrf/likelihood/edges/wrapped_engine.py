@@ -17,7 +17,7 @@ class WrappedEngine(EdgeEngine):
 
     def __init__(self, *parts: EdgeEngine) -> None:
         self._parts, first = parts, parts[0]
-        self.starts_empty = first.starts_empty  # type: ignore[misc]
+        self.starts_at_default = first.starts_at_default  # type: ignore[misc]
         self.information, self.correlations = first.information, first.correlations
 
     def set_data(self, x: Data) -> None:

@@ -287,7 +287,7 @@ class EdgeGibbs(EdgeStep):
         if likelihood.is_intractable:
             self._check_biases(rv, biases_of_fields(rv, self._model).free)
         prior = self._prior.read(self._point)[0]
-        scale, self._n_edges = prior.slab.scale, len(prior.log_odds)
+        self._n_edges = len(prior.log_odds)
         self._tells_presence = not likelihood.is_intractable  # of which odds are estimates
         if self._tells_presence:
             self._others = OtherTerms(rv, self._model)
@@ -302,7 +302,8 @@ class EdgeGibbs(EdgeStep):
         only_means = all(field.cells.only_means_change for field in fields)
         self._only_means_change = self._engine.takes_means and only_means
         field = getattr(self._engine.view, "whole", self._engine.view).field
-        self._start = EdgeStart(fields, field, scale, bool(biases.free))
+        fits = biases.free and not self._engine.starts_at_default
+        self._start = EdgeStart(fields, field) if fits else None
         self._warm_up()
 
     def _check_biases(self, rv, found) -> None:
@@ -355,9 +356,9 @@ class EdgeGibbs(EdgeStep):
         return is_spike_and_slab(var) or (has_readable_prior(var) and not belongs_to_nuts(var))
 
     def _begin(self, point, w, b, prior):
-        if self._engine.starts_empty or not self._starts_at_default(point, [self._name]):
+        if self._start is None or not self._starts_at_default(point, [self._name]):
             return w, b
-        return self._start.draw(prior, b, self._offset(point), self.rng)
+        return w, self._start.draw(self._offset(point), self.rng)
 
     def _offset(self, point) -> np.ndarray:
         """Edge parameters of all blocks without the vector, one after the other."""

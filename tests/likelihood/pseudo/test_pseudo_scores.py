@@ -75,7 +75,7 @@ def test_scores_known_at_once_bound_those_of_the_rows(name, rng):
             gap = np.sqrt(2 * bounds[:, 0]) - np.sqrt(2 * looks[:, 0])
             if before:
                 assert gap.max() < 0.01
-                n_changed += sweep_edges(view, edges[::7], prior, True, rng, NOT_TOLD, rng)[1]
+                n_changed += sweep_edges(view, edges[::7], prior, True, rng, NOT_TOLD, rng, 1)[1]
             else:
                 largest = max(largest, gap.max())
         n_seen += len(edges)

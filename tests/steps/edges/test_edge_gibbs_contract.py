@@ -17,7 +17,7 @@ from tests.walks import walk
 SAMPLE = {"progressbar": False, "quiet": True}
 
 
-def test_a_start_of_the_user_is_kept():
+def test_chains_start_without_edges_unless_the_user_starts_them():
     model = edge_model("pseudo")
     with model:
         step = EdgeGibbs([model["w"], model["b"]])
@@ -34,7 +34,9 @@ def test_a_start_of_the_user_is_kept():
     for value in (point, start):
         step.setup_chain(np.random.default_rng(1), 1, 1)
         step.step(value)
-    assert seen[0][0][0] != 0.0  # the strong edge of the data
+    share = data().mean(axis=0)
+    np.testing.assert_array_equal(seen[0][0], 0.0)
+    np.testing.assert_allclose(seen[0][1], np.log(share / (1.0 - share)), atol=0.5)
     np.testing.assert_array_equal(seen[1][0], start["w"])
     np.testing.assert_array_equal(seen[1][1], start["b"])
 
