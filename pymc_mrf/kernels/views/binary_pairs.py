@@ -4,19 +4,53 @@ Given all other nodes and without the edge both ends are independent, so that th
 from three sums over the particles.
 """
 
+import numpy as np
+
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import copy, dot_two, total
 from pymc_mrf.kernels.views import weighted_particles as questions
-from pymc_mrf.kernels.views.binary_particles import BinaryParticles, add_neighbour, fill_sigmoid
+from pymc_mrf.kernels.views.binary_particles import (
+    OWNED,
+    BinaryEnds,
+    BinaryOwned,
+    BinaryParticleRoom,
+    BinaryParticles,
+    add_neighbour,
+    fill_sigmoid,
+)
 from pymc_mrf.kernels.views.weighted_particles import (
     LEAST_CELL,
     TINY,
     fill_product,
     fill_uniform,
+    padded,
+    shared,
+    shared_room,
     update_probabilities,
     variance_of_sum,
 )
+
+
+def allocate_binary(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryParticles:
+    """Particles without edges, all in the first state; parameters are for the caller to fill."""
+    d, N = len(indptr) - 1, padded(n_particles)
+    T, H, P = np.zeros((3, d, N))
+    return BinaryParticles(
+        **shared(n_particles, indptr, n_edges, d),
+        T=T,
+        H=H,
+        P=P,
+        owned=BinaryOwned(np.full(1, -1), np.zeros(N), np.zeros(1, OWNED)),
+        ends=BinaryEnds(np.zeros(N), np.zeros((2, N)), np.zeros((2, N))),
+        room=BinaryParticleRoom(
+            **shared_room(n_particles),
+            product=np.zeros(N),
+            factors=np.zeros(4),
+            flips=np.zeros((2, N)),
+            by_node=np.zeros(d),
+        ),
+    )
 
 
 @lean

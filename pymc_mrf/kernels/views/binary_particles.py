@@ -18,9 +18,6 @@ from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     Neighbours,
     fill_product,
-    padded,
-    shared,
-    shared_room,
     take,
     variance_of_sum,
 )
@@ -116,27 +113,6 @@ class BinaryParticles(NamedTuple):
     owned: BinaryOwned
     ends: BinaryEnds
     room: BinaryParticleRoom
-
-
-def allocate_binary(n_particles: int, indptr: np.ndarray, n_edges: int) -> BinaryParticles:
-    """Particles without edges, all in the first state; parameters are for the caller to fill."""
-    d, N = len(indptr) - 1, padded(n_particles)
-    T, H, P = np.zeros((3, d, N))
-    return BinaryParticles(
-        **shared(n_particles, indptr, n_edges, d),
-        T=T,
-        H=H,
-        P=P,
-        owned=BinaryOwned(np.full(1, -1), np.zeros(N), np.zeros(1, OWNED)),
-        ends=BinaryEnds(np.zeros(N), np.zeros((2, N)), np.zeros((2, N))),
-        room=BinaryParticleRoom(
-            **shared_room(n_particles),
-            product=np.zeros(N),
-            factors=np.zeros(4),
-            flips=np.zeros((2, N)),
-            by_node=np.zeros(d),
-        ),
-    )
 
 
 @lean

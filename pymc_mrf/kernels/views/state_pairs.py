@@ -6,7 +6,11 @@ from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import copy, dot
 from pymc_mrf.kernels.views import weighted_particles as questions
+from pymc_mrf.kernels.views.questions import Field
 from pymc_mrf.kernels.views.state_particles import (
+    StateEnds,
+    StateOwned,
+    StateParticleRoom,
     StateParticles,
     add_neighbour,
     draw_states,
@@ -19,9 +23,39 @@ from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     fill_product,
     fill_uniform,
+    padded,
+    shared,
+    shared_room,
     update_probabilities,
     variance_of_sum,
 )
+
+
+def allocate_states(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticles:
+    """Particles without edges, all in the first state; parameters are for the caller to fill."""
+    (d, M, K), N = field.features.shape, padded(n_particles)
+    rows, cells, products = np.zeros((3, K, N))
+    return StateParticles(
+        **shared(n_particles, indptr, len(field.edges), d * len(field.basis)),
+        states=np.zeros((d, N), dtype=np.int8),
+        T=np.repeat(field.features[:, :, :1], N, axis=2),
+        L=np.zeros((d, M, N)),
+        P=np.zeros((d, K, N)),
+        tables=np.zeros((d, K)),
+        owned=StateOwned(np.full(1, -1), products),
+        ends=StateEnds(np.zeros(N), np.zeros((2, K, N)), np.zeros((2, M, N))),
+        room=StateParticleRoom(
+            **shared_room(n_particles),
+            R=np.zeros(N),
+            rows=rows,
+            cells=cells,
+            product=np.zeros((M, N)),
+            factors=np.zeros(K * K),
+            states=np.zeros((2, N), dtype=np.int8),
+            flips=np.zeros((2, M, N)),
+            by_state=np.zeros((d, K)),
+        ),
+    )
 
 
 @lean

@@ -15,14 +15,11 @@ from pymc_mrf.kernels.log_scores import fill_factors
 from pymc_mrf.kernels.vector_sums import LOWEST, copy, dot, exp_negative, total
 from pymc_mrf.kernels.views import weighted_particles as questions
 from pymc_mrf.kernels.views.pseudo_rows import fill_scores
-from pymc_mrf.kernels.views.questions import Field, fill_node_tables
+from pymc_mrf.kernels.views.questions import fill_node_tables
 from pymc_mrf.kernels.views.weighted_particles import (
     TINY,
     Neighbours,
     fill_product,
-    padded,
-    shared,
-    shared_room,
     take,
     variance_of_sum,
 )
@@ -125,33 +122,6 @@ class StateParticles(NamedTuple):
     owned: StateOwned
     ends: StateEnds
     room: StateParticleRoom
-
-
-def allocate_states(n_particles: int, indptr: np.ndarray, field: Field) -> StateParticles:
-    """Particles without edges, all in the first state; parameters are for the caller to fill."""
-    (d, M, K), N = field.features.shape, padded(n_particles)
-    rows, cells, products = np.zeros((3, K, N))
-    return StateParticles(
-        **shared(n_particles, indptr, len(field.edges), d * len(field.basis)),
-        states=np.zeros((d, N), dtype=np.int8),
-        T=np.repeat(field.features[:, :, :1], N, axis=2),
-        L=np.zeros((d, M, N)),
-        P=np.zeros((d, K, N)),
-        tables=np.zeros((d, K)),
-        owned=StateOwned(np.full(1, -1), products),
-        ends=StateEnds(np.zeros(N), np.zeros((2, K, N)), np.zeros((2, M, N))),
-        room=StateParticleRoom(
-            **shared_room(n_particles),
-            R=np.zeros(N),
-            rows=rows,
-            cells=cells,
-            product=np.zeros((M, N)),
-            factors=np.zeros(K * K),
-            states=np.zeros((2, N), dtype=np.int8),
-            flips=np.zeros((2, M, N)),
-            by_state=np.zeros((d, K)),
-        ),
-    )
 
 
 @lean

@@ -1,17 +1,11 @@
 """Edges with a block of parameters each, present or absent as a whole, as `EdgeGibbs` asks for them."""
 
-from typing import Any
-
 import numpy as np
 
-from pymc_mrf.kernels.edges import block_fits  # noqa: F401  (registers what moves make of vectors)
-from pymc_mrf.kernels.views import block_edges as kernels
-from pymc_mrf.kernels.views import shared_blocks, table_blocks  # noqa: F401  (register answers of views)
+from pymc_mrf.kernels.views import table_blocks  # noqa: F401  (registers answers of views)
+from pymc_mrf.kernels.views.block_fits import allocate_view
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
-
-CONTRAST = 2.0
-"""Largest change of the log odds of a pair by a block of length 1, for orthonormal contrasts of both ends."""
 
 
 class BlockEdges(WrappedEngine):
@@ -27,23 +21,8 @@ class BlockEdges(WrappedEngine):
 
     def __init__(self, whole: EdgeEngine) -> None:
         super().__init__(whole)
-        inner: Any = whole.view
-        pair = inner.field.pair
-        sizes = np.bincount(pair)
         self._whole = whole
-        self.view = kernels.BlockEdges(
-            field=kernels.Blocks(
-                order=np.array(list(dict.fromkeys(pair[inner.field.order].tolist())), dtype=np.int64),
-                first=np.concatenate([[0], np.cumsum(sizes)]),
-                contrast=CONTRAST,
-            ),
-            whole=inner,
-            w=inner.w,
-            b=inner.b,
-            beta=inner.beta,
-            n_biases=inner.n_biases,
-            room=kernels.allocate_room(int(sizes.max()), inner.field.cells.shape[1]),
-        )
+        self.view = allocate_view(whole.view)
 
     def present(self, w: np.ndarray) -> np.ndarray:
         """Whether each edge (r,) is present at parameters `w` (P,)."""

@@ -13,14 +13,10 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.edges import particle_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.random_lanes import seed_lanes
-from pymc_mrf.kernels.views import (
-    binary_pairs,  # noqa: F401  (registers answers of the particles)
-    binary_particles,
-    particle_edges,
-    state_pairs,  # noqa: F401  (the same)
-    state_particles,
-)
+from pymc_mrf.kernels.views import particle_edges
+from pymc_mrf.kernels.views.binary_pairs import allocate_binary
 from pymc_mrf.kernels.views.questions import Field, centred
+from pymc_mrf.kernels.views.state_pairs import allocate_states
 from pymc_mrf.kernels.views.weighted_particles import (
     fill_means,
     get_states,
@@ -245,8 +241,8 @@ def count_anew(view: particle_edges.ParticleEdges) -> None:
 def allocate_particles(size: int, graph: PairwiseGraph, family: Family, field: Field) -> Any:
     """Allocate `size` particles of the kind that takes least for a field of this family."""
     if family.is_binary_product:
-        return binary_particles.allocate_binary(size, graph.arrays.indptr, graph.n_edges)
-    return state_particles.allocate_states(size, graph.arrays.indptr, field)
+        return allocate_binary(size, graph.arrays.indptr, graph.n_edges)
+    return allocate_states(size, graph.arrays.indptr, field)
 
 
 def order_of_visits(x: np.ndarray, graph: PairwiseGraph) -> np.ndarray:

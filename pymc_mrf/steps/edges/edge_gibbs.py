@@ -138,9 +138,8 @@ class EdgeGibbs(EdgeStep):
 
     Notes
     -----
-    A chain that starts at PyMC's default, no edges, is moved to the ridge pseudo-likelihood estimate,
-    cut where it is less than two standard errors from zero; of a `KineticMRF`, and of a field with 8,000
-    candidate edges or more, to the biases that its data have without edges. Any other start is kept.
+    A chain that starts at PyMC's default, no edges, is moved to the biases that its data have without edges,
+    and the first sweeps find those. Any other start is kept.
 
     Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
     the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance

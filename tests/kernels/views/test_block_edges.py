@@ -6,10 +6,9 @@ from scipy import stats
 
 from pymc_mrf.fields.families import nominal
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import block_fits, edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.views import block_edges as blocks
-from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views import block_fits, edge_values, questions
 from pymc_mrf.likelihood.edges.block_edges import BlockEdges
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
@@ -54,7 +53,7 @@ def moved(engine, w, b, e, values):
 def test_gain_slope_and_information(kind, edge_is_present, rng):
     engine, w, b, value = case(kind, rng, edge_is_present)
     view, e, W = engine.view, 2, 6
-    old = edge_moves.present_value(view, e)
+    old = edge_values.present_value(view, e)
     np.testing.assert_array_equal(old.x, w[5:])
     explained, _ = questions.look_at(view, e, old)
     zero = value(moved(engine, w, b, e, np.zeros((1, W))))[0]
@@ -85,17 +84,17 @@ def test_gain_slope_and_information(kind, edge_is_present, rng):
 def test_following_is_as_good_as_beginning_anew(kind, rng):
     engine, _, _, _ = case(kind, rng)
     view, e = engine.view, 1
-    old = edge_moves.present_value(view, e)
+    old = edge_values.present_value(view, e)
     questions.look_at(view, e, old)
     new = blocks.Value(rng.normal(size=3))
     questions.gain(view, e, new)
     questions.set_edge(view, e, new)
     questions.follow(view, e, old, new)
     other = 2
-    followed = questions.look_at(view, other, edge_moves.present_value(view, other))
+    followed = questions.look_at(view, other, edge_values.present_value(view, other))
     whole_of(engine).go_to(view.w.copy(), view.b.copy())
     whole_of(engine).refresh(rng)
-    anew = questions.look_at(view, other, edge_moves.present_value(view, other))
+    anew = questions.look_at(view, other, edge_values.present_value(view, other))
     np.testing.assert_allclose(followed, anew, rtol=1e-8)
 
 
@@ -105,11 +104,11 @@ def test_proposals_have_their_density(rng):
     engine, _, _, _ = case("exact", rng)
     view, prior = engine.view, EdgePrior(np.zeros(3), normal(1.0), normals(12, 2.0))
     e, W = 2, 6
-    questions.look_at(view, e, edge_moves.present_value(view, e))
-    fit, _, _ = edge_moves.rough_fit(view, e, prior.slab)
-    fit, _ = edge_moves.refined_fit(view, e, fit, prior)
+    questions.look_at(view, e, edge_values.present_value(view, e))
+    fit, _, _ = edge_values.rough_fit(view, e, prior.slab)
+    fit, _ = edge_values.refined_fit(view, e, fit, prior)
     mode, L = fit.mode.copy(), np.tril(fit.root[:W, :W])
-    draws = np.array([edge_moves.propose(view, prior.slab, fit, rng).x.copy() for _ in range(4000)])
+    draws = np.array([edge_values.propose(view, prior.slab, fit, rng).x.copy() for _ in range(4000)])
     squared = (((draws - mode) @ L) ** 2).sum(axis=1) / W
     cut = np.array([0.5, 1.0, 2.0])
     narrow = stats.f(W, block_fits.NU * W).cdf(cut)
@@ -120,5 +119,5 @@ def test_proposals_have_their_density(rng):
     covariance = np.linalg.inv(L @ L.T)
     density = 0.95 * stats.multivariate_t(mode, covariance, df=block_fits.NU * W).pdf(x)
     density += 0.05 * stats.multivariate_t(mode, 9.0 * covariance, df=1).pdf(x)
-    found = edge_moves.log_proposed(view, prior.slab, fit, blocks.Value(x))
+    found = edge_values.log_proposed(view, prior.slab, fit, blocks.Value(x))
     np.testing.assert_allclose(found, np.log(density), rtol=1e-8)

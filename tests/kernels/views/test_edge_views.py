@@ -9,10 +9,9 @@ from scipy import special, stats
 
 from pymc_mrf.fields.families import BOLTZMANN, ISING, Family, agreement, ordinal, potts
 from pymc_mrf.graph.structure import PairwiseGraph
-from pymc_mrf.kernels.edges import edge_moves
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior
 from pymc_mrf.kernels.priors import densities
-from pymc_mrf.kernels.views import questions
+from pymc_mrf.kernels.views import edge_values, questions
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from tests.kernels.plain import log_posterior
@@ -312,12 +311,12 @@ def test_modes_that_are_far_away():
     engine.refresh(None)
     questions.look_at(view, 0, 0.0)
     fit, _ = densities.quadratic_fit(prior.slab, *questions.without_edge(view, 0))
-    fit, _ = edge_moves.refined_fit(view, 0, fit, prior)
+    fit, _ = edge_values.refined_fit(view, 0, fit, prior)
     values = np.linspace(-100.0, 0.0, 10_001)
     posterior = [questions.gain(view, 0, y) - 0.5 * (y / 100.0) ** 2 for y in values]
     # roughly is enough for a proposal with heavy tails; steps of equal length would not come half as far
     assert abs(fit.mode - values[np.argmax(posterior)]) < 2.0 * fit.precision**-0.5
-    assert edge_moves.MAX_NEWTON * edge_moves.MAX_SHIFT < 0.5 * abs(fit.mode)
+    assert edge_values.MAX_NEWTON * edge_values.MAX_SHIFT < 0.5 * abs(fit.mode)
 
 
 @pytest.mark.parametrize("empty", [(0, 0), (0, 1), (1, 0), (1, 1)])

@@ -1,4 +1,4 @@
-"""Proposals of the values of edges that have a block of parameters: the answers for vectors to `edge_moves`.
+"""Proposals of the values of edges that have a block of parameters: the answers for vectors to `edge_values`.
 
 Laplace's method in W dimensions, the slab being the same for each parameter. A value is drawn from Student's
 t with 5 W degrees of freedom about the mode, now and then from a Cauchy distribution, as a number is. In all
@@ -6,12 +6,33 @@ functions values `x` (W,) and slopes `g` (W,) are parts of arrays.
 """
 
 from math import lgamma
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_mrf.kernels._jit import lean
-from pymc_mrf.kernels.edges.edge_moves import (
+from pymc_mrf.kernels.priors.densities import (
+    HALF_LOG_2PI,
+    NORMAL,
+    WIDE,
+    WIDTH,
+    log_density,
+    slope_and_precision,
+)
+from pymc_mrf.kernels.views.block_edges import (
+    BlockEdges,
+    Blocks,
+    Value,
+    add_bias_terms,
+    allocate_room,
+    block_terms,
+    factorise,
+    log_biases_of_block,
+    solve_lower,
+    solve_upper,
+    width_of,
+)
+from pymc_mrf.kernels.views.edge_values import (
     CONVERGED,
     MAX_NEWTON,
     MAX_SHIFT,
@@ -26,25 +47,9 @@ from pymc_mrf.kernels.edges.edge_moves import (
     refined_fit,
     rough_fit,
 )
-from pymc_mrf.kernels.priors.densities import (
-    HALF_LOG_2PI,
-    NORMAL,
-    WIDE,
-    WIDTH,
-    log_density,
-    slope_and_precision,
-)
-from pymc_mrf.kernels.views.block_edges import (
-    BlockEdges,
-    Value,
-    add_bias_terms,
-    block_terms,
-    factorise,
-    log_biases_of_block,
-    solve_lower,
-    solve_upper,
-    width_of,
-)
+
+CONTRAST = 2.0
+"""Largest change of the log odds of a pair by a block of length 1, for orthonormal contrasts of both ends."""
 
 NU = 5.0
 """Degrees of freedom of most proposals, for each parameter. With 5 for a block of 16 the length of a proposal
@@ -70,6 +75,21 @@ class BlockFit(NamedTuple):
     root: np.ndarray
     log_det: float
     explained: float
+
+
+def allocate_view(whole: Any) -> BlockEdges:
+    """View of the edges of a field, each parameter of which is an edge of the view `whole`."""
+    sizes = np.bincount(whole.field.pair)
+    order = np.array(list(dict.fromkeys(whole.field.pair[whole.field.order].tolist())), dtype=np.int64)
+    return BlockEdges(
+        field=Blocks(order=order, first=np.concatenate([[0], np.cumsum(sizes)]), contrast=CONTRAST),
+        whole=whole,
+        w=whole.w,
+        b=whole.b,
+        beta=whole.beta,
+        n_biases=whole.n_biases,
+        room=allocate_room(int(sizes.max()), whole.field.cells.shape[1]),
+    )
 
 
 @present_value.register(BlockEdges)
