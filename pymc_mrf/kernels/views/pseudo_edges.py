@@ -285,7 +285,10 @@ def gain_at(view, e, x):
 @part
 def keep_value(view, e, x):
     """Make the terms at the new value x (W,), as of `gain_at`, those of the targets."""
-    keep(view, e, view.proposed if x[0] != 0.0 else view.without)
+    if x[0] != 0.0:
+        keep(view, e, view.proposed)
+    else:
+        keep(view, e, view.without)
 
 
 @questions.likelihood_terms.register(PseudoEdges)

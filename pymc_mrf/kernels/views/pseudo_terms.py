@@ -236,15 +236,14 @@ def fill_ends(view, e, L_u, L_v, sign, x, out, informs):
     """
     sums, edge, source = out.sums[0], view.field.edges[e], view.sources[e]
     S, c = view.rows.S, view.field.centre[e]
-    sums.A_v, sums.h = 0.0, 0.0
-    for end in range(n_targets(view, e)):  # machine code of one end serves both
-        A = fill_end(view, e, end, L_u if end == 0 else L_v, sign, x, out)
-        if end == 0:
-            sums.A_u = A
-        else:
-            sums.A_v = A
+    # a loop over both ends, here and in `normalisers`, is less code and takes 6 to 7 % longer
+    sums.A_u, sums.A_v, sums.h = fill_end(view, e, 0, L_u, sign, x, out), 0.0, 0.0
+    if informs:
+        sums.h = information(view, edge[0], S[source[0]], c[1])
+    if source[1] >= 0:
+        sums.A_v = fill_end(view, e, 1, L_v, sign, x, out)
         if informs:
-            sums.h += information(view, edge[end], S[source[end]], c[1 - end])
+            sums.h += information(view, edge[1], S[source[1]], c[0])
     if informs:
         sums.g = score(view, e, out.R[0], out.R[1])
 
@@ -255,14 +254,12 @@ def normalisers(view, e, L_u, L_v, x, out):
 
     Local fields go to `out`, all else of which is void then.
     """
-    A_u, A_v = 0.0, 0.0
-    for end in range(n_targets(view, e)):
-        fill_field(view, e, end, L_u if end == 0 else L_v, 1.0, x, out)
-        A = normaliser(view, view.field.edges[e, end], out.L[end])
-        if end == 0:
-            A_u = A
-        else:
-            A_v = A
+    edge, A_v = view.field.edges[e], 0.0
+    fill_field(view, e, 0, L_u, 1.0, x, out)
+    A_u = normaliser(view, edge[0], out.L[0])
+    if view.sources[e, 1] >= 0:
+        fill_field(view, e, 1, L_v, 1.0, x, out)
+        A_v = normaliser(view, edge[1], out.L[1])
     return A_u, A_v
 
 
