@@ -124,11 +124,11 @@ class EdgeStart:
             varies.append(is_free & (highest > np.where(is_seen, G, np.inf).min(axis=2)).ravel())
         return np.concatenate(fitted), np.concatenate(varies)
 
-    def draw(self, offset: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw biases, which go with the parameters of edges without the vector, `offset`."""
+    def draw(self, offset: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+        """Draw biases that go with the parameters of edges without the vector, `offset`; None if it is alone."""
         fitted, varies = self._biases
         b = fitted + np.where(varies, SPREAD * rng.standard_normal(len(fitted)), 0.0)
-        if offset.any():
+        if offset is not None:
             add_shifts(self._data, -offset, 1.0, b)  # centred biases stay
         return b
 

@@ -139,7 +139,8 @@ class EdgeGibbs(EdgeStep):
     Notes
     -----
     A chain that starts at PyMC's default, no edges, is moved to the biases that its data have without edges,
-    and the first sweeps find those. Any other start is kept.
+    if the step moves biases and the field has no measurements; the first sweeps find the edges. Any other
+    start is kept.
 
     Sampler statistics: ``edge_gibbs_n_active`` (present edges), ``edge_gibbs_accept`` (accepted share of
     the single-edge proposals that would change something), ``edge_gibbs_joint_accept`` (mean acceptance
@@ -357,7 +358,7 @@ class EdgeGibbs(EdgeStep):
     def _begin(self, point, w, b, prior):
         if self._start is None or not self._starts_at_default(point, [self._name]):
             return w, b
-        return w, self._start.draw(self._offset(point), self.rng)
+        return w, self._start.draw(self._offset(point) if self._is_shared else None, self.rng)
 
     def _offset(self, point) -> np.ndarray:
         """Edge parameters of all blocks without the vector, one after the other."""

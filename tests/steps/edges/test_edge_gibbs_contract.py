@@ -8,6 +8,7 @@ from pymc.step_methods.compound import CompoundStep
 
 import pymc_mrf as pmrf
 from pymc_mrf.distributions.spike_and_slab import SpikeAndSlab
+from pymc_mrf.kernels.views.questions import centred
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from tests.insides import engine_in
 from tests.statistics import assert_mean_close
@@ -39,6 +40,29 @@ def test_chains_start_without_edges_unless_the_user_starts_them():
     np.testing.assert_allclose(seen[0][1], np.log(share / (1.0 - share)), atol=0.5)
     np.testing.assert_array_equal(seen[1][0], start["w"])
     np.testing.assert_array_equal(seen[1][1], start["b"])
+
+
+@pytest.mark.parametrize("likelihood", ["exact", "pseudo"])
+def test_biases_at_the_start_go_with_terms_of_edges_that_are_given(likelihood):
+    """The centred biases, of which edges are about independent, are those that fit without edges."""
+    starts = []
+    for given in (0.0, 0.75):
+        with pm.Model() as model:
+            w = SpikeAndSlab("w", 0.5, pm.Normal.dist(0, 1), shape=6)
+            b = pm.Normal("b", 0, 1, shape=4)
+            terms = w + np.linspace(-given, given, 6) if given else w
+            pmrf.BoltzmannMachine("x", terms, b, graph=GRAPH, observed=data(), likelihood=likelihood)
+            step = EdgeGibbs([w, b])
+        engine, seen = engine_in(step), []
+        engine.sweep = lambda w, b, *rest, seen=seen, **told: seen.append(b.copy()) or (0, 0)
+        step.setup_chain(np.random.default_rng(1), 1, 1)
+        step.step(model.initial_point())
+        field = getattr(engine.view, "whole", engine.view).field
+        beta = np.zeros(4)
+        centred(field, np.linspace(-given, given, 6), seen[0], beta)
+        starts.append(beta)
+    np.testing.assert_allclose(*starts)
+    assert np.abs(seen[0] - beta).max() > 0.1
 
 
 def test_biases_of_other_priors_are_left_to_other_steps():
