@@ -125,7 +125,7 @@ class EdgeStart:
         return np.concatenate(fitted), np.concatenate(varies)
 
     def draw(self, offset: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-        """Draw biases that go with the parameters of edges without the vector, `offset`; None if it is alone."""
+        """Draw biases, which go with the parameters of edges without the vector, `offset`; None for none."""
         fitted, varies = self._biases
         b = fitted + np.where(varies, SPREAD * rng.standard_normal(len(fitted)), 0.0)
         if offset is not None:
