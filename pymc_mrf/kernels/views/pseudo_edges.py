@@ -33,6 +33,7 @@ from pymc_mrf.kernels.views.pseudo_terms import (
     add_scores_of_node,
     allocate_end_lists,
     begin_pass,
+    fill_all_of_ends,
     fill_ends,
     fill_field_of_node,
     keep,
@@ -223,7 +224,7 @@ def look_at_rows(view, e, x):
         sums.A_u, sums.A_v = present_normalisers(view, e)
         sums.h = rough_information(view, e, e, now.C[u], now.C[v])
     else:
-        fill_ends(view, e, now.L[u], now.L[v], -1.0, (x,), without, False)
+        fill_ends(view, e, now.L[u], now.L[v], -1.0, (x,), without)
         sums.g = score(view, e, without.R[0], without.R[1])
         sums.h = rough_information(view, e, e, without.C[0], without.C[1])
     return 0.5 * sums.g * sums.g / sums.h, sums.h
@@ -278,7 +279,7 @@ def gain_at(view, e, x):
         A_u, A_v = present_normalisers(view, e)
         return row_gain(view, e, x, A_u, A_v)
     L_u, L_v = fields_without(view, e)
-    fill_ends(view, e, L_u, L_v, 1.0, x, proposed, False)
+    fill_ends(view, e, L_u, L_v, 1.0, x, proposed)
     return row_gain(view, e, x, proposed.sums[0].A_u, proposed.sums[0].A_v)
 
 
@@ -295,7 +296,7 @@ def keep_value(view, e, x):
 def row_terms(view, e, x):
     """Compute the terms by a pass over the rows of the targets."""
     L_u, L_v = fields_without(view, e)
-    fill_ends(view, e, L_u, L_v, 1.0, (x,), view.proposed, True)
+    fill_all_of_ends(view, e, L_u, L_v, (x,), view.proposed)
     sums = view.proposed.sums[0]
     return row_gain(view, e, (x,), sums.A_u, sums.A_v), sums.g, sums.h
 
@@ -382,7 +383,7 @@ def take_block_out_of_rows(whole, view, e, x):
         sums.A_u, sums.A_v = present_normalisers(whole, first)
         R_u, R_v, C_u, C_v = now.R[u], now.R[v], now.C[u], now.C[v]
     else:
-        fill_ends(whole, first, now.L[u], now.L[v], -1.0, x, without, False)
+        fill_ends(whole, first, now.L[u], now.L[v], -1.0, x, without)
         R_u, R_v, C_u, C_v = without.R[0], without.R[1], without.C[0], without.C[1]
     fill_block_terms(whole, first, width, R_u, R_v, C_u, C_v, room.score, room.information)
 
@@ -392,7 +393,7 @@ def block_terms_by_rows(whole, view, e, x, g, H):
     """Compute the gain by a pass over the rows of both ends."""
     first, terms = view.field.first[e], whole.proposed
     L_u, L_v = fields_without(whole, first)
-    fill_ends(whole, first, L_u, L_v, 1.0, x, terms, False)
+    fill_ends(whole, first, L_u, L_v, 1.0, x, terms)
     R, C = terms.R, terms.C
     fill_block_terms(whole, first, x.shape[0], R[0], R[1], C[0], C[1], g, H)
     return row_gain(whole, first, x, terms.sums[0].A_u, terms.sums[0].A_v)
