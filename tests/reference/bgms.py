@@ -93,6 +93,12 @@ def model(x: np.ndarray, p: float = 0.5) -> pm.Model:
     return result
 
 
+def pooled(variances: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Variances of means m (r,) of zeros and ones as one multiple of m (1 - m) for all edges (r,)."""
+    bernoulli = mean * (1.0 - mean)
+    return bernoulli * variances.sum() / bernoulli.sum()
+
+
 def inclusion(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inclusion probabilities, and their Monte-Carlo errors, of weights w (chain, draw, r)."""
     present = (w != 0).astype(float)
@@ -101,7 +107,9 @@ def inclusion(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = present[..., 0].size
     error = np.full(present.shape[-1], 1.0 / n)
     error[moved] = np.maximum(az.mcse(present[..., moved], method="mean"), 1.0 / n)
-    return present.mean(axis=(0, 1)), error
+    mean = present.mean(axis=(0, 1))
+    # of few draws the error of one edge is itself uncertain: those of all edges together are not
+    return mean, np.maximum(error, np.sqrt(pooled(error**2, mean)))
 
 
 def variances(found: Bgms) -> tuple[np.ndarray, np.ndarray]:
@@ -114,8 +122,7 @@ def variances(found: Bgms) -> tuple[np.ndarray, np.ndarray]:
     per_edge = (chains[0] - chains[1]) ** 2 / 4.0 / len(found.inclusion)
     if len(found.inclusion) > 1:
         per_edge = np.maximum(per_edge, found.inclusion.var(axis=0, ddof=1) / len(found.inclusion))
-    bernoulli = m * (1.0 - m)
-    return per_edge, bernoulli * per_edge.sum() / bernoulli.sum()
+    return per_edge, pooled(per_edge, m)
 
 
 def least_error(found: Bgms) -> float:
