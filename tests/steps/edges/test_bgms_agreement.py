@@ -53,7 +53,7 @@ def test_another_prior_disagrees():
 
 @pytest.mark.parametrize("name", ["lattice100", "senate05"])
 def test_binary_items(name):
-    assert_agreement(*compared(name, 200, 120))
+    assert_agreement(*compared(name, 400, 150))
 
 
 def test_another_prior_disagrees_on_binary_items():
