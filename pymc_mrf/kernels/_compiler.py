@@ -22,6 +22,7 @@ which takes longer than many kernels run. NumPy keeps the same ones in a capsule
 import copy
 import ctypes
 import gc
+import hashlib
 import logging
 import pickle
 import re
@@ -30,6 +31,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import llvmlite.binding as llvm
@@ -38,7 +40,7 @@ import numpy as np
 from llvmlite import ir
 from numba import typeof
 from numba.core import cgutils, imputils, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment, lookup_environment
@@ -156,17 +158,61 @@ class _KernelOnDisk(CompileResultCacheImpl):
         return super().get_filename_base(f"{fullname}-{self.kind}", abiflags)
 
 
+class _KernelFile(IndexDataCacheFile):
+    """Machine code of a function on disk, a file for each list of types, which says what it is of.
+
+    numba numbers the files of a function and keeps an index of them: of two processes that compile it for
+    different types at the same time, one then writes its code into the file that the index says to hold
+    the other's. Here a file that is of something else is not used, and written anew.
+    """
+
+    @property
+    def _base(self) -> str:
+        return self._index_name.removesuffix(".nbi")
+
+    def _path_of(self, key: Any) -> str:
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()
+        return self._data_path(f"{self._base}.{digest[:16]}.nbc")
+
+    def save(self, key: Any, data: Any) -> None:
+        with self._open_for_write(self._path_of(key)) as file:
+            pickle.dump((self._version, self._source_stamp), file)
+            file.write(self._dump((key, data)))
+
+    def load(self, key: Any) -> Any:
+        """Read what was saved for `key`, or None.
+
+        More than the version is read only if that is right: types of arguments are named there, some of
+        which another version of the package may not have.
+        """
+        try:
+            with open(self._path_of(key), "rb") as file:
+                if pickle.load(file) != (self._version, self._source_stamp):
+                    return None
+                found, data = pickle.load(file)
+        except FileNotFoundError:
+            return None
+        return data if found == key else None
+
+    def flush(self) -> None:
+        for path in Path(self._cache_path).glob(f"{self._base}.*.nbc"):
+            path.unlink(missing_ok=True)
+
+
 class _KernelCache(FunctionCache):
     """Machine code on disk, as long as no file that it comes from has changed: numba looks at one of them."""
 
     _impl_class = _KernelOnDisk
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load what was compiled for types of arguments.
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        impl = self._impl
+        self._cache_file = _KernelFile(
+            self._cache_path, impl.filename_base, impl.locator.get_source_stamp()
+        )
 
-        An index is read only if its version is right: it names the types of arguments, some of which another
-        version of the package may not have.
-        """
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load what was compiled for types of arguments."""
         digest = sources_digest(self._py_func.__module__)
         self._cache_file._version = f"{numba.__version__} {digest}"
         return super().load_overload(sig, target_context)

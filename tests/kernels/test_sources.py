@@ -95,25 +95,50 @@ def triple(x):
     return 3 * x
 
 
-def test_machine_code_is_read_by_the_digest_of_its_sources(tmp_path, monkeypatch):
+def hits(*values):
+    """How many of the kernels for values of their types were read from disk."""
     from pymc_mrf.kernels._compiler import Kernel
 
-    def hits():
-        kernel = Kernel(triple, targetoptions={"nopython": True})
-        kernel.enable_caching()
-        assert kernel(2) == 6
-        return sum(kernel.stats.cache_hits.values())
+    kernel = Kernel(triple, targetoptions={"nopython": True})
+    kernel.enable_caching()
+    assert [kernel(value) for value in values] == [3 * value for value in values]
+    return sum(kernel.stats.cache_hits.values())
+
+
+def test_machine_code_is_read_by_the_digest_of_its_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert [hits(2), hits(2)] == [0, 1]
+    (code,) = tmp_path.glob("*/*triple-kernel-*.nbc")
+    with code.open("rb") as file:
+        version = pickle.load(file)
+    code.write_bytes(pickle.dumps(version) + b"names a class that is gone")
+    with pytest.raises(pickle.UnpicklingError):  # were it not for the digest
+        hits(2)
+    monkeypatch.setattr("pymc_mrf.kernels._compiler.sources_digest", lambda module: "another")
+    assert [hits(2), hits(2)] == [0, 1]
+
+
+def test_machine_code_for_other_types_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert [hits(2, 0.5), hits(2, 0.5)] == [0, 2]
+    for kind in ("kernel", "part"):  # as if two processes had written each the other's file
+        first, second = tmp_path.glob(f"*/*triple-{kind}-*.nbc")
+        texts = first.read_bytes(), second.read_bytes()
+        assert texts[0] != texts[1]
+        first.write_bytes(texts[1]), second.write_bytes(texts[0])
+    assert [hits(2, 0.5), hits(2, 0.5)] == [0, 2]
+    assert not list(tmp_path.glob("*/*.nbi"))  # numba's own, of files that it numbers
+
+
+def test_a_kernel_that_is_compiled_anew_is_not_read(tmp_path, monkeypatch):
+    from pymc_mrf.kernels._compiler import Kernel
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    assert [hits(), hits()] == [0, 1]
-    (index,) = tmp_path.glob("*/*triple-kernel-*.nbi")
-    with index.open("rb") as file:
-        version = pickle.load(file)
-    index.write_bytes(pickle.dumps(version) + b"names a class that is gone")
-    with pytest.raises(pickle.UnpicklingError):  # were it not for the digest
-        hits()
-    monkeypatch.setattr("pymc_mrf.kernels._compiler.sources_digest", lambda module: "another")
-    assert [hits(), hits()] == [0, 1]
+    kernel = Kernel(triple, targetoptions={"nopython": True})
+    kernel.enable_caching()
+    kernel(2)
+    kernel.recompile()
+    assert not kernel.stats.cache_hits
 
 
 def test_the_cache_of_tests_is_in_use():
