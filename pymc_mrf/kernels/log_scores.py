@@ -46,6 +46,14 @@ def normalise(scores):
 
 
 @lean
+def normalise_logs(scores):
+    """Divide the probabilities whose logs are `scores` (K,) by their sum."""
+    total = log_sum(scores)
+    for a in range(scores.shape[0]):
+        scores[a] -= total
+
+
+@lean
 def fill_factors(x, c, out):
     """Fill `out` (K,) with exp(x c), `c` (K,), divided by the largest of them, whose log is returned."""
     top = x * c[0]

@@ -13,9 +13,10 @@ from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, ad
 from pymc_mrf.kernels.groups.group_labels import describe, move_entry
 from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import TreeEdges, rows_of
+from pymc_mrf.kernels.views.exact_edges import TreeEdges
 from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, tabulate_pair
 from pymc_mrf.kernels.views.particle_edges import ParticleEdges, estimate_pair, move_by_particles
+from pymc_mrf.kernels.views.questions import rows_of
 from pymc_mrf.kernels.views.sample_sums import add_row
 from pymc_mrf.kernels.views.weighted_sample import mean_of_edge
 

@@ -4,6 +4,8 @@ A change of one edge, with the biases of its ends shifted so that the centred on
 the probabilities of the states of the pair by exp(x c), `c` (K K,) the table of the centred statistic. So the
 pair's marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows
 by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
+
+Arguments of the answers for blocks of parameters are as in `table_blocks`.
 """
 
 from typing import NamedTuple
@@ -18,16 +20,23 @@ from pymc_mrf.kernels.junction_trees.junction_tree_focus import (
     factor_log_table,
     update_factor,
 )
-from pymc_mrf.kernels.log_scores import pair_terms
+from pymc_mrf.kernels.log_scores import normalise_logs, pair_terms
 from pymc_mrf.kernels.vector_sums import copy
+from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 from pymc_mrf.kernels.views.enumerated_field import fill_marginals, multiply_pair, pair_probabilities
-from pymc_mrf.kernels.views.questions import Field, FieldData, set_edge
+from pymc_mrf.kernels.views.questions import Field, FieldData, rows_of, set_edge
 from pymc_mrf.kernels.views.split_field import (
     WindowRows,
     Windows,
     fill_window,
     log_partition_and_moments,
+)
+from pymc_mrf.kernels.views.table_blocks import (
+    fill_pair_moments,
+    fill_table,
+    pair_gain,
+    take_table_off,
 )
 
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
@@ -125,30 +134,11 @@ def explained_at_zero(log_p, c, s, n):
 
 
 @lean
-def normalise_logs(log_p):
-    """Divide the probabilities whose logs are `log_p` (K K,) by their sum."""
-    top, mass = -np.inf, 0.0
-    for k in range(log_p.shape[0]):
-        top = max(top, log_p[k])
-    for k in range(log_p.shape[0]):
-        mass += np.exp(log_p[k] - top)
-    norm = top + np.log(mass)
-    for k in range(log_p.shape[0]):
-        log_p[k] -= norm
-
-
-@lean
 def subtract_edge(x, c, log_p):
     """Normalised logs of the pair without its edge, from logs with it, `log_p` (K K,), in place."""
     for k in range(c.shape[0]):
         log_p[k] -= x * c[k]
     normalise_logs(log_p)
-
-
-@lean
-def rows_of(view, e):
-    """Rows of the data of edge e."""
-    return view.data.n[view.field.edges[e, 0]]
 
 
 @questions.likelihood_terms.register(TreeEdges, ListedEdges)
@@ -333,3 +323,36 @@ def add_slopes_by_list(view, active, slope):
     fill_marginals(field.edges, view.moments, view.marginals)
     view.window[0] = -1  # the table is overwritten
     return add_expectations(view, active, view.data.n[0] * A, slope)
+
+
+@blocks.take_out.register(TreeEdges)
+def take_block_out_of_tree(whole, view, e, x):
+    """Read the marginal table of the pair, and take the block's table off."""
+    factor_log_table(whole.tree, whole.focus, e, whole.log_p)
+    take_table_off(whole, view, e, x, whole.log_p)
+
+
+@blocks.block_terms.register(TreeEdges)
+def block_terms_of_table(whole, view, e, x, g, H):
+    field, first = whole.field, view.field.first[e]
+    s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
+    value = pair_gain(field, first, x, whole.log_p, s, n, view.room)
+    fill_pair_moments(field, first, x.shape[0], s, n, view.room, g, H)
+    return value
+
+
+@blocks.block_gain.register(TreeEdges)
+def block_gain_of_table(whole, view, e, x):
+    field, first = whole.field, view.field.first[e]
+    s = whole.data.s[first : first + x.shape[0]]
+    return pair_gain(field, first, x, whole.log_p, s, rows_of(whole, first), view.room)
+
+
+@blocks.follow_block.register(TreeEdges)
+def follow_block_in_tree(whole, view, e, old, new):
+    """Change the clique in focus."""
+    room, move = view.room, view.room.move[: new.shape[0]]
+    for i in range(new.shape[0]):
+        move[i] = new[i] - old[i]
+    fill_table(whole.field, view.field.first[e], move, room.table)
+    update_factor(whole.tree, whole.focus, e, room.table)

@@ -2,6 +2,8 @@
 
 A sample of the field at a reference, weighted, tells the log-partition function elsewhere: see
 `weighted_sample`. The likelihood is a fixed, smooth function: nothing is simulated while it is sampled from.
+
+Arguments of the answers for blocks of parameters are as in `table_blocks`.
 """
 
 from typing import NamedTuple
@@ -11,15 +13,22 @@ import numpy as np
 from pymc_mrf.kernels._jit import lean
 from pymc_mrf.kernels.log_scores import pair_terms
 from pymc_mrf.kernels.vector_sums import copy
+from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import rows_of, subtract_edge
-from pymc_mrf.kernels.views.questions import Field, FieldData
+from pymc_mrf.kernels.views.exact_edges import subtract_edge
+from pymc_mrf.kernels.views.questions import Field, FieldData, rows_of
 from pymc_mrf.kernels.views.sample_sums import (
     LANES,
     add_row,
     count_pair,
     sum_feature_moments,
     sum_moments,
+)
+from pymc_mrf.kernels.views.table_blocks import (
+    fill_pair_moments,
+    fill_table,
+    pair_gain,
+    take_table_off,
 )
 from pymc_mrf.kernels.views.weighted_sample import (
     PIECE,
@@ -286,3 +295,83 @@ def sample_is_trusted(view):
         if view.at.share[k] < TRUSTED_SHARE:
             return False
     return True
+
+
+@blocks.take_out.register(MonteCarloEdges)
+def take_block_out_of_sample(whole, view, e, x):
+    """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
+    sample, data, room, first = whole.sample, whole.data, view.room, view.field.first[e]
+    whole.pair.looked[0], whole.pair.looked[1] = first, 0
+    tabulate_pair(whole, 0.0)
+    take_table_off(whole, view, e, x, whole.pair.log_p)
+    n = rows_of(whole, first)
+    for i in range(x.shape[0]):
+        tilt = whole.at.slope[first + i]
+        if sample.excess.shape[0] > 0:
+            for j in range(x.shape[0]):
+                tilt -= np.float64(sample.excess[first + i, first + j]) * x[j]
+        room.sums[i] = data.s[first + i] - n * tilt
+        _, bend, stiffness = wall(whole, first + i, 0.0)
+        room.score[i] -= n * tilt + bend
+        room.information[i, i] += stiffness
+
+
+@lean
+def correction(whole, first, x):
+    """Log-likelihood that the second cumulants and the walls of a block add at x, relative to 0."""
+    sample, value, n = whole.sample, 0.0, rows_of(whole, first)
+    for i in range(x.shape[0]):
+        value -= wall(whole, first + i, x[i])[0] - wall(whole, first + i, 0.0)[0]
+        if sample.excess.shape[0] > 0:
+            for j in range(x.shape[0]):
+                value -= 0.5 * n * x[i] * x[j] * np.float64(sample.excess[first + i, first + j])
+    return value
+
+
+@blocks.block_gain.register(MonteCarloEdges)
+def sampled_block_gain(whole, view, e, x):
+    field, room, first = whole.field, view.room, view.field.first[e]
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(whole, first), room)
+    return value + correction(whole, first, x)
+
+
+@blocks.block_terms.register(MonteCarloEdges)
+def sampled_block_terms(whole, view, e, x, g, H):
+    """Compute the terms from the pair's table; the information is that of the sample alone."""
+    field, room, first, n = (
+        whole.field,
+        view.room,
+        view.field.first[e],
+        rows_of(whole, view.field.first[e]),
+    )
+    value = pair_gain(field, first, x, whole.pair.log_p, room.sums, n, room) + correction(
+        whole, first, x
+    )
+    fill_pair_moments(field, first, x.shape[0], room.sums, n, room, g, H)
+    for i in range(x.shape[0]):
+        _, bend, stiffness = wall(whole, first + i, x[i])
+        g[i] -= bend
+        H[i, i] += stiffness
+        if whole.sample.excess.shape[0] > 0:
+            for j in range(x.shape[0]):
+                g[i] -= n * np.float64(whole.sample.excess[first + i, first + j]) * x[j]
+    return value
+
+
+@blocks.follow_block.register(MonteCarloEdges)
+def follow_block_in_sample(whole, view, e, old, new):
+    """Multiply the weights, by factors with mean one, and move the slopes."""
+    sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]
+    k, u, v = block_of(whole, first), field.edges[first, 0], field.edges[first, 1]
+    move = room.move[: new.shape[0]]
+    for i in range(new.shape[0]):
+        move[i] = new[i] - old[i]
+    after = pair_gain(field, first, new, whole.pair.log_p, room.zero, 1.0, room)
+    before = pair_gain(field, first, old, whole.pair.log_p, room.zero, 1.0, room)
+    fill_table(field, first, move, room.table)
+    for i in range(room.table.shape[0]):
+        whole.room.factor[i] = np.float32(np.exp(room.table[i] + after - before))
+    multiply_pair(sample, whole.at, whole.room.factor, u, v, k)
+    if sample.excess.shape[0] > 0:
+        for i in range(new.shape[0]):
+            add_row(sample.excess[first + i], move[i], whole.at.slope)

@@ -178,6 +178,12 @@ def recall_look(view: Any, slot: int) -> Any:
 
 
 @lean
+def rows_of(view, e):
+    """Rows of the data of edge e."""
+    return view.data.n[view.field.edges[e, 0]]
+
+
+@lean
 def shift(field, a, e, end):
     """Return how far node parameter a, of an end of edge e, falls by a unit of e while centred ones stay."""
     value = 0.0

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pymc_mrf.kernels.views import table_blocks  # noqa: F401  (registers answers of views)
 from pymc_mrf.kernels.views.block_fits import allocate_view
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
 from pymc_mrf.likelihood.edges.wrapped_engine import WrappedEngine
