@@ -68,8 +68,9 @@ def edge_inclusion(
 
         - ``inclusion``: mean, over the draws of all chains, of the probability of the edge given all else,
           which `EdgeGibbs` tells; of another step the share of draws with the edge. Of the parameters of a
-          group, sums of several vectors, it is put together from what the steps of all of them tell or, where
-          that is less sure, the share of draws.
+          group, sums of several vectors, it is put together from what the steps of all of them tell. It is
+          the share of draws, too, where that is surer: of such sums, and of edges that are present in most
+          draws and hopeless in others, of few of which the step tells.
         - ``inclusion_mcse``: Monte-Carlo standard error of ``inclusion`` (Vehtari et al., 2021), from
           the autocorrelation of these probabilities, or of the indicator of the edge. Of a share it is 0
           where the indicator is the same in every draw, which says only that a change is rare, not that

@@ -7,7 +7,7 @@ their steps tell of each together with the others is put together, by
 `pymc_mrf.steps.edges.presence_record`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from pymc_mrf.steps.edges.presence_record import Batches
 
 MANY_EDGES = 10_000
-"""Edges from which on errors are those of parts of chains as if they were independent, each being of 40 draws
-or more: what ArviZ does for each edge takes minutes."""
+"""Edges from which on errors of those that are hardly ever or nearly always present are those of parts of
+chains as if they were independent, each being of 40 draws or more: what ArviZ does for each takes minutes."""
+
+DOUBTFUL = 0.01, 0.99  # probabilities of presence of other edges
+
+ROUNDING = 1e-6
+"""By how much probabilities of presence and absence, told in single precision, are off one together if every
+visit was told: of 1e6 draws one is as much."""
 
 FEWEST_TOLD = 30
 """Parts of chains that tell of a sum, below which how much they vary says nothing."""
@@ -163,15 +169,19 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
     batches = _batches_of(terms, values)
     if not batches:
         return None
-    present, absent = (_estimated(logs) for logs in _of_sum(batches))
+    n_of_parts = batches[0].n_draws
+    present, absent = (_estimated(logs, n_of_parts) for logs in _of_sum(batches))
     if (present.log_mean == -np.inf).any():  # no visit to a hopeless edge was told
         return None
     r, n_draws = values.shape[-1], values.sizes["chain"] * values.sizes["draw"]
     of_presence = np.array([np.ones(r, bool), np.zeros(r, bool), n_present < n_draws / 2])
-    estimates = [present, absent]
-    if len(terms) > 1:  # whose steps tell of presence and of absence at different draws
-        estimates.append(_counted(values, n_present))
-    chosen = _surest(estimates), np.arange(r)
+    tells_all = [_tells_all(of_term) for of_term in _own_batches(terms, batches, r)]
+    # a visit that is hopeless leaves a draw without the edge
+    is_whole = np.logical_and.reduce(tells_all) | (n_present == n_draws)
+    # those of sums are told at different draws; what is told of rare edges is always better than a count
+    counts = len(terms) > 1 or (~is_whole & (present.log_mean > np.log(0.5)))
+    estimates = [present, absent, _counted(values, n_present, np.broadcast_to(counts, r))]
+    chosen = _surest(estimates, is_whole), np.arange(r)
     log_mean, error, varies_little = (np.array(of)[chosen] for of in zip(*estimates, strict=True))
     is_rest = log_mean > np.log(0.5)
     rest = np.maximum(-np.expm1(log_mean), LEAST)
@@ -212,6 +222,28 @@ def _batches_of(terms: Sequence[TermTold], values: xr.DataArray) -> "list[Batche
     return []
 
 
+def _own_batches(terms: Sequence[TermTold], batches: "Sequence[Batches]", r: int) -> "Iterable[Batches]":
+    """Give what each step tells of the edges of its own vector."""
+    from pymc_mrf.steps.edges.presence_record import read_batches
+
+    for term, of_term in zip(terms, batches, strict=True):
+        told = term.statistic.transpose("chain", "draw", ...).values
+        own = of_term if term.k == 0 else read_batches(told, r)
+        assert own is not None  # as of the sum
+        yield own
+
+
+def _tells_all(batches: "Batches") -> np.ndarray:
+    """Whether (r,) all visits were told.
+
+    Else some were to absent, hopeless edges, of which what is told stands for others. They say nearly nothing
+    of presence, and nearly all there is of the absence of an edge that is present most of the time: by how
+    many of them happen to be told.
+    """
+    both = [_log_mean(logs, batches.n_draws) for logs in (batches.log_present, batches.log_absent)]
+    return np.abs(np.exp(both).sum(axis=0) - 1.0) < ROUNDING
+
+
 class _Estimate(NamedTuple):
     """Logs (r,) of probabilities, their relative Monte-Carlo errors, and whether what tells varies little."""
 
@@ -220,36 +252,39 @@ class _Estimate(NamedTuple):
     varies_little: np.ndarray
 
 
-def _surest(estimates: "Sequence[_Estimate]") -> np.ndarray:
-    """Choose one of several estimates for each of r edges: of presence, of absence, and by draws if given.
+def _surest(estimates: "Sequence[_Estimate]", is_whole: np.ndarray) -> np.ndarray:
+    """Choose one of the estimates for each of r edges: of presence, of absence, and by draws.
 
-    The smaller one of presence and absence, unless draws count as well: then that of the smallest error.
+    The smaller one of presence and absence, unless there is an error of the draws: then that of the smallest
+    error. Absence is not among them if not all visits that say much of it were told, `is_whole` (r,), but for
+    want of another.
     """
     log_mean, error = (np.array(of) for of in list(zip(*estimates, strict=True))[:2])
-    smaller = np.argmin(log_mean[:2], axis=0)
-    if len(estimates) == 2:
-        return smaller
     is_rated = (error > 0.0) & (log_mean < np.log1p(-LEAST_REST))
+    is_rated[1] &= is_whole
+    is_rated &= ~np.isnan(error[2])
     log_error = np.where(is_rated, log_mean + np.log(np.where(is_rated, error, 1.0)), np.inf)
+    smaller = np.where(is_whole | (log_mean[0] >= 0.0), np.argmin(log_mean[:2], axis=0), 0)
     return np.where(is_rated.any(axis=0), np.argmin(log_error, axis=0), smaller)
 
 
-def _estimated(logs: np.ndarray) -> _Estimate:
-    """Average what parts of chains (chain, part, r) tell."""
+def _estimated(logs: np.ndarray, n_draws: np.ndarray) -> _Estimate:
+    """Average what parts of chains tell, which are of so many draws each, both (chain, part, r)."""
     n_chains, n_parts, r = logs.shape
-    log_mean = _log_mean(logs)
+    log_mean = _log_mean(logs, n_draws)
     is_told = log_mean > -np.inf
     relative = logs - np.where(is_told, log_mean, 0.0)
     error = np.full(r, np.nan)
-    if n_parts >= FEWEST_PARTS:
-        parts = np.exp(relative)
-        if r < MANY_EDGES:
-            error = errors_of_means(parts)
-        else:
-            error = parts.std(axis=(0, 1), ddof=1) / np.sqrt(n_chains * n_parts)
+    if np.count_nonzero(n_draws, axis=1).min() >= FEWEST_PARTS:
+        # of a mean with weights, to first order
+        parts = 1.0 + (np.exp(relative) - 1.0) * (n_draws / n_draws.mean(axis=(0, 1)))
+        error = parts.std(axis=(0, 1), ddof=1) / np.sqrt(n_chains * n_parts)
+        least, most = np.log(DOUBTFUL)
+        is_rated = (r < MANY_EDGES) | ((least < log_mean) & (log_mean < most))
+        error[is_rated] = errors_of_means(parts[..., is_rated])
     error[~is_told] = np.nan  # as of terms that are never zero together
     n_told = np.count_nonzero(logs > -np.inf, axis=(0, 1))[is_told]
-    n_all = n_chains * n_parts
+    n_all = np.count_nonzero(n_draws, axis=(0, 1))[is_told]
     of_told = np.where(relative == -np.inf, np.nan, relative)[..., is_told]
     typical = np.nanmedian(of_told, axis=(0, 1))
     # of a lognormal variable the log of the mean is above the median by half the variance of the logs
@@ -262,23 +297,25 @@ def _estimated(logs: np.ndarray) -> _Estimate:
     return _Estimate(log_mean, error, varies_little)
 
 
-def _counted(values: xr.DataArray, n_present: np.ndarray) -> _Estimate:
-    """Count the draws (chain, draw, r) of the rarer state of each edge; of many edges without an error."""
+def _counted(values: xr.DataArray, n_present: np.ndarray, counts: np.ndarray) -> _Estimate:
+    """Count the draws (chain, draw, r) of the rarer state of each edge; errors are those of `counts` (r,)."""
     n_draws = values.sizes["chain"] * values.sizes["draw"]
     rarer = np.minimum(n_present, n_draws - n_present) / n_draws
     error = np.full(len(rarer), np.nan)
-    if len(rarer) < MANY_EDGES and values.sizes["draw"] >= FEWEST_PARTS:
-        error = errors_of_means((values.values != 0.0).astype(np.float64))
+    if values.sizes["draw"] >= FEWEST_PARTS and counts.any():
+        own = values.isel({values.dims[-1]: np.flatnonzero(counts)}).values
+        error[counts] = errors_of_means((own != 0.0).astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         return _Estimate(np.log(rarer), np.where(rarer > 0.0, error / rarer, np.nan), rarer < 0.0)
 
 
-def _log_mean(logs: np.ndarray) -> np.ndarray:
-    """Average over chains and parts what logs (chain, part, r) stand for; the logs (r,) of the means."""
+def _log_mean(logs: np.ndarray, n_draws: np.ndarray) -> np.ndarray:
+    """Average what logs of parts, of so many draws each, both (chain, part, r), stand for; the logs (r,)."""
     most = logs.max(axis=(0, 1))
     least = np.where(most == -np.inf, 0.0, most)
     with np.errstate(divide="ignore"):
-        return least + np.log(np.exp(logs - least).mean(axis=(0, 1)))
+        total = (n_draws * np.exp(logs - least)).sum(axis=(0, 1))
+        return least + np.log(total / n_draws.sum(axis=(0, 1)))
 
 
 def _of_sum(batches: Sequence["Batches"]) -> tuple[np.ndarray, np.ndarray]:

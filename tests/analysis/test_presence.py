@@ -19,7 +19,7 @@ def results(log_odds, present):
     """Draws of three edges, and the log odds that their step told, each (chain, draw, 3)."""
     of_presence, of_absence = -np.logaddexp(0.0, -log_odds), -np.logaddexp(0.0, log_odds)
     assert period_of(3) == 1
-    head = np.broadcast_to([1.0, 0.0, 0.0], (*log_odds.shape[:2], 3))
+    head = np.broadcast_to([1.0, 0.0, 0.0, 1.0, 3.0], (*log_odds.shape[:2], 5))
     told = np.concatenate([head, of_presence, of_absence], axis=2)
     coords = {"chain": np.arange(len(told)), "draw": np.arange(told.shape[1])}
     draws = xr.DataArray(0.5 * present, dims=("chain", "draw", "edge"))
@@ -125,6 +125,34 @@ def test_sums_are_known_from_enough_visits_that_find_the_others_zero(rng):
     assert not told_of_two_terms(rng, 50, 3.5).is_known.any()  # whose odds vary too much
 
 
+def test_a_sure_sum_is_known_where_a_term_is_hopeless(rng):
+    """What its step tells now and then says nothing of absence, as the other term is always there."""
+    n, log_odds, terms = 400, 14.0 + 0.5 * rng.standard_normal((2, 400, 3)), []
+    is_there = rng.random((2, n, 3)) < 0.1  # the term whose other visits are hopeless
+    coords = {"chain": [0, 1], "draw": range(n)}
+    for is_sure in (True, False):
+        of_chains = []
+        for odds, there in zip(log_odds, is_there, strict=True):
+            record, told = PresenceRecord(3, 1, period=5), []
+            for of_sure, now in zip(odds, there, strict=True):
+                view = record.view(rng)
+                has_turn = np.arange(3) % 5 == view.turn
+                weight = 1.0 if is_sure else np.where(now, 1.0, np.where(has_turn, view.weight, 0.0))
+                own = of_sure if is_sure else np.full(3, special.logit(0.1))
+                with np.errstate(divide="ignore"):
+                    view.present[:] = np.log(weight * special.expit(own))
+                    view.absent[:] = np.log(weight * special.expit(-own))
+                told.append(record.tell(1, (now if is_sure else np.ones(3))[None] * 1.0))
+            of_chains.append(told)
+        told = xr.DataArray(np.array(of_chains), dims=("chain", "draw", "k"), coords=coords)
+        terms.append(TermTold(told, 1))
+    draws = xr.DataArray(np.ones((2, n, 3)), dims=("chain", "draw", "edge"), coords=coords, name="w_a")
+    found = told_presence(terms, draws, np.full(3, 2 * n))
+    assert found.is_likely.all() and found.is_known.all()
+    exact = 14.0 - 0.5**3 - np.log(0.9)
+    assert (np.abs(found.log_odds - exact) < Z * found.log_odds_error).all()
+
+
 def test_a_sum_that_is_never_absent_is_bounded(rng):
     """No visit finds the other terms zero."""
     told = told_of_two_terms(rng, 0, 0.5)
@@ -153,6 +181,78 @@ def test_draws_left_out_in_step_with_what_was_told_are_warned_of(rng):
         found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, 3)), "w")
     assert not np.allclose(found.inclusion, 0.5, atol=1e-3)
     pmrf.analysis.edge_inclusion(tree.isel(draw=slice(2)), "w")  # too few in any case
+
+
+def told_now_and_then(rng, n_draws, p, is_hopeless=False, n_chains=2):
+    """Results of edges that are present with probability p given all else, which `is_hopeless` visits tell of
+    only where it is their turn; both (n_chains, n_draws, r)."""
+    r, stats = p.shape[-1], []
+    is_hopeless = np.broadcast_to(is_hopeless, p.shape)
+    for of_chain, hopeless in zip(p, is_hopeless, strict=True):
+        record, told = PresenceRecord(r), []
+        for now, skips in zip(of_chain, hopeless, strict=True):
+            view = record.view(rng)
+            has_turn = np.arange(r) % view.period == view.turn
+            weight = np.where(skips, np.where(has_turn, view.weight, 0.0), 1.0)
+            with np.errstate(divide="ignore"):
+                added = np.log(weight) + np.log([now, 1.0 - now])
+            record.sums[:] = np.logaddexp(record.sums, added)
+            told.append(record.tell(1))
+        stats.append(told)
+    dims, coords = ("chain", "draw"), {"chain": range(n_chains), "draw": range(n_draws)}
+    posterior = xr.Dataset({"w": ((*dims, "edge"), 1.0 * (rng.random(p.shape) < p))}, coords)
+    statistic = {"edge_gibbs_presence_w": ((*dims, "k"), np.array(stats))}
+    return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": xr.Dataset(statistic, coords)})
+
+
+@pytest.mark.parametrize("share", [0.02, 0.08, 0.4])
+def test_edges_that_are_hopeless_now_and_then(rng, share):
+    """What is told of these visits, one in 40, stands for others: their number is not told."""
+    r, n = 640, 600
+    assert period_of(r) == 40
+    is_hopeless = rng.random((2, n, r)) < share
+    tree = told_now_and_then(rng, n, np.where(is_hopeless, 0.03, 0.99), is_hopeless)
+    found = pmrf.analysis.edge_inclusion(tree, "w")
+    gap = found.inclusion - (share * 0.03 + (1.0 - share) * 0.99)
+    z = (gap / found.inclusion_mcse).values
+    counted = tree.posterior["w"].mean(("chain", "draw")) - (share * 0.03 + (1.0 - share) * 0.99)
+    assert np.sqrt((gap**2).mean()) < 1.1 * np.sqrt((counted**2).mean())
+    # errors are those of a dozen parts, and of small numbers of draws without the edge
+    assert np.sqrt((z**2).mean()) < 1.5
+
+
+def test_all_parts_count_by_their_draws(rng):
+    """Of 79 draws some edges have told of the first one alone, and of 40."""
+    r = 640
+    p = np.where(rng.random((2, 79, r)) < 0.5, 0.05, 0.95)
+    tree = told_now_and_then(rng, 79, p)
+    found = pmrf.analysis.edge_inclusion(tree, "w").inclusion.values - 0.5
+    counted = tree.posterior["w"].mean(("chain", "draw")).values - 0.5
+    by_turn = np.sqrt((found.reshape(-1, 40) ** 2).mean(axis=0))
+    assert by_turn.max() < 2.0 * np.sqrt((counted**2).mean())
+
+
+@pytest.mark.parametrize("r", [40, 640])
+def test_what_was_told_of_other_edges_is_refused(rng, r):
+    tree = told_now_and_then(rng, 90, np.full((2, 90, r), 0.5))
+    with pytest.raises(ValueError, match=f"are not those of {r - 1} edges"):
+        pmrf.analysis.edge_inclusion(tree.isel(edge=slice(1, None)), "w")
+
+
+def test_errors_of_many_edges_are_those_of_slow_chains(rng, monkeypatch):
+    """Parts of 40 draws of edges that hardly move from one to the next."""
+    r, n = 640, 4000
+    moves = rng.random((2, n, r)) < 0.01
+    state = np.where(moves | (np.arange(n)[:, None] == 0), rng.random((2, n, r)) < 0.5, np.nan)
+    places = np.maximum.accumulate(np.where(np.isnan(state), 0, np.arange(n)[:, None]), axis=1)
+    p = np.where(np.take_along_axis(state, places, axis=1) > 0.0, 0.95, 0.05)
+    tree = told_now_and_then(rng, n, p)
+    few = pmrf.analysis.edge_inclusion(tree, "w")
+    monkeypatch.setattr("pymc_mrf.analysis.presence.MANY_EDGES", r)
+    many = pmrf.analysis.edge_inclusion(tree, "w")
+    np.testing.assert_allclose(many.inclusion_mcse, few.inclusion_mcse)
+    z = ((few.inclusion - 0.5) / few.inclusion_mcse).values
+    assert 0.7 < np.sqrt((z**2).mean()) < 1.4
 
 
 def test_draws_at_odds_with_what_was_told_are_warned_of(rng):
@@ -187,4 +287,4 @@ def test_draws_that_are_left_out_leave_out_what_was_told(rng):
     with pytest.warns(UserWarning, match="w: what its step told of edges, .* is of other draws"):
         counted = pmrf.analysis.edge_inclusion(tree, "w", prior_inclusion=0.5)
     np.testing.assert_array_equal(counted.inclusion, (tree.posterior.w.values != 0.0).mean((0, 1)))
-    assert told.shape == (2, N, 9)
+    assert told.shape == (2, N, 11)

@@ -5,7 +5,7 @@ draws would take more room than the draws themselves, so that sums over a number
 kept: edge e tells its own at draws e, e + period, e + 2 period, ..., and of each draw there is a vector of
 r / period sums, in single precision: they are logs, whose Monte-Carlo errors are larger by far. Of a
 hopeless edge nothing is known but at these draws, which then stand for the others since. It says itself of
-which edges they are, so that draws may be left out or put together.
+which edges they are, and of how many draws, so that draws may be left out or put together.
 
 The parameters of a group may be a sum of several vectors, each moved by a step of its own: an edge is absent
 where all are zero. Each step then tells, for each such sum, of its own vector together with the others, whose
@@ -42,7 +42,9 @@ MANY_HOPELESS = 1000
 
 PERIOD_OF_MANY = 250
 
-N_FIRST = 3  # entries of the statistic that say of which edges and of how many sums it is
+N_FIRST = 5
+"""Entries of the statistic that say of what it is: the period, the first edge, and the numbers of sums, of
+draws that are added up, and of all edges."""
 
 
 def period_of(n_edges: int, n_sums: int = 0) -> int:
@@ -110,10 +112,9 @@ class PresenceRecord(Remembering):
 
         `n_others` (n_sums, r): of the other terms of each sum, how many are not zero.
 
-        Its first entries are the period, the first edge and the number of sums. Then there are the logs of
-        the mean probabilities of presence since the last time, of this edge and of every other one that is a
-        multiple of the period after it; then those of absence; then both as a term of each sum. NaN where
-        there is no such edge.
+        Its first entries are those of `N_FIRST`. Then there are the logs of the mean probabilities of
+        presence since the last time, of this edge and of every other one that is a multiple of the period
+        after it; then those of absence; then both as a term of each sum. NaN where there is no such edge.
         """
         period = self._period
         first = self.n_draws % period
@@ -122,9 +123,10 @@ class PresenceRecord(Remembering):
             self._add(n_others)
         told = self.sums[..., first::period]
         found = np.full_like(self._untold, np.nan)
-        found[:N_FIRST] = period, first, len(self.sums) - 1
+        n_added = min(self.n_draws, period)
+        found[:N_FIRST] = period, first, len(self.sums) - 1, n_added, self.sums.shape[-1]
         found[N_FIRST:].reshape(*self.sums.shape[:2], -1)[..., : told.shape[-1]] = told - np.log(
-            n_visits * min(self.n_draws, period)
+            n_visits * n_added
         )
         told[:] = -np.inf
         return found
@@ -144,11 +146,15 @@ class Batches(NamedTuple):
     Attributes
     ----------
     log_present, log_absent : (chain, batch, r) arrays
-        Of as many parts as there are of every edge; -inf if no visit was told.
+        -inf if no visit was told.
+    n_draws : (chain, batch, r) array
+        Draws of each part: fewer of the first one of a chain. 0 if an edge has fewer parts than others, whose
+        last ones are void then.
     """
 
     log_present: np.ndarray
     log_absent: np.ndarray
+    n_draws: np.ndarray
 
 
 class OtherTerms:
@@ -238,24 +244,25 @@ def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
     period, n_told = period_told(told), 1 + n_sums(told)
     if not period:
         return None
-    n_slots, others = -(-n_edges // period), told[..., 0] != period
-    if told.shape[-1] != N_FIRST + 2 * n_slots * n_told or (others & ~np.isnan(told[..., 0])).any():
+    n_slots, is_told = -(-n_edges // period), ~np.isnan(told[..., 0])
+    fits = told.shape[-1] == N_FIRST + 2 * n_slots * n_told
+    if not fits or (told[..., [0, 4]][is_told] != (period, n_edges)).any():
         raise ValueError(
             f"{told.shape[-1]} entries of the statistic {STATISTIC.format('...')} are not those of {n_edges} "
             "edges: it is of other edges, or of another version of this package. Without it, as by "
             "idata.sample_stats.drop_vars, probabilities are shares of draws"
         )
     logs = told[..., N_FIRST:].reshape(*told.shape[:2], n_told, 2, n_slots)[:, :, k]
-    parts = [
-        [logs[chain, told[chain, :, 1] == first] for first in range(min(period, n_edges))]
-        for chain in range(len(told))
-    ]
-    n_parts = min(len(part) for of_chain in parts for part in of_chain)
-    if not n_parts:
+    firsts = range(min(period, n_edges))
+    places = [[np.flatnonzero(of_chain[:, 1] == first) for first in firsts] for of_chain in told]
+    n_parts = [len(own) for of_chain in places for own in of_chain]
+    if not min(n_parts):
         return None
-    found = np.empty((2, len(told), n_parts, n_edges))
-    for chain, of_chain in enumerate(parts):
-        for first, part in enumerate(of_chain):
-            own = found[:, chain, :, first::period]
-            own[:] = part[:n_parts, :, : own.shape[-1]].transpose(1, 0, 2)
-    return Batches(*found)
+    shape = len(told), max(n_parts), n_edges
+    found, n_draws = np.full((2, *shape), -np.inf), np.zeros(shape, dtype=np.float32)
+    for chain, of_chain in enumerate(places):
+        for first, own in enumerate(of_chain):
+            into = found[:, chain, : len(own), first::period]
+            into[:] = logs[chain, own, :, : into.shape[-1]].transpose(1, 0, 2)
+            n_draws[chain, : len(own), first::period] = told[chain, own, 3, None]
+    return Batches(found[0], found[1], n_draws)

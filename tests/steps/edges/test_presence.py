@@ -16,7 +16,13 @@ from pymc_mrf.analysis.presence import LN10
 from pymc_mrf.distributions.group_weights import group_contrasts, sums_of_terms
 from pymc_mrf.fields.families import ordinal
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
-from pymc_mrf.steps.edges.presence_record import OtherTerms, PresenceRecord, period_of, read_batches
+from pymc_mrf.steps.edges.presence_record import (
+    N_FIRST,
+    OtherTerms,
+    PresenceRecord,
+    period_of,
+    read_batches,
+)
 from tests.marks import slow
 from tests.posteriors import HALVES, Question, fixed_p
 from tests.reference.spike_and_slab import structure_posterior
@@ -424,21 +430,24 @@ def test_sums_of_large_fields_are_told_now_and_then(r):
         record.sums[:] = np.logaddexp(record.sums, np.log([now, 1.0 - now]) + np.log(2.0))
         told.append(record.tell(2))
     told = np.array(told)[None]
-    assert told.shape[-1] <= 3 + 2 * max(16, -(-r // 40))
+    assert told.shape[-1] <= N_FIRST + 2 * max(16, -(-r // 40))
     batches = read_batches(told, r)
     period = period_of(r)
     for e in {0, r // 2, r - 1}:
-        ends = np.arange(e % period, n_draws, period)[: batches.log_present.shape[1]]
+        ends = np.arange(e % period, n_draws, period)
+        assert np.count_nonzero(batches.n_draws[0, :, e]) == len(ends)
         for k, end in enumerate(ends):
             mean = p[max(end - period + 1, 0) : end + 1, e].mean()
+            assert batches.n_draws[0, k, e] == min(end + 1, period)
             np.testing.assert_allclose(np.exp(batches.log_present[0, k, e]), mean, rtol=SINGLE)
             np.testing.assert_allclose(np.exp(batches.log_absent[0, k, e]), 1.0 - mean, rtol=SINGLE)
     # draws that are left out leave out their own sums
     assert read_batches(told[:, period:], r).log_present.shape[1] == batches.log_present.shape[1] - 1
     assert period == 1 or read_batches(told[:, :1], r) is None
     assert read_batches(np.full_like(told, np.nan), r) is None
-    with pytest.raises(ValueError, match="are not those of"):
-        read_batches(told, 2 * r + 100)
+    for others in (2 * r + 100, r + 1):
+        with pytest.raises(ValueError, match="are not those of"):
+            read_batches(told, others)
 
 
 def test_visits_to_hopeless_edges_are_told_in_part():
