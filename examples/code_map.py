@@ -64,8 +64,8 @@ AREAS = {
     "distributions:spike_and_slab distributions:group_weights",
     "groups": "kernels:crp kernels:edge_proposals kernels:edge_terms kernels:*_groups "
     "kernels:group_labels kernels:partitions kernels:series likelihood:base_density likelihood:*_groups "
-    "likelihood:group_engine steps:base_measure steps:engine_gibbs steps:exact_gibbs steps:group_* "
-    "steps:node_variables distributions:dirichlet_process analysis:groups",
+    "steps:density_series likelihood:group_engine steps:base_measure steps:engine_gibbs "
+    "steps:exact_gibbs steps:group_* steps:node_variables distributions:dirichlet_process analysis:groups",
     "hyperparameters": "steps:conjugate* steps:scalar_prior",
     "Exchange": "likelihood:auxiliary* steps:exchange* steps:coordinate_blocks steps:intractable_* "
     "steps:pseudo_posterior",

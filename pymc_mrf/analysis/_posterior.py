@@ -15,7 +15,7 @@ SAMPLE_DIMS = ("chain", "draw")
 SAMPLE_AXES = (0, 1)
 DRAWS = "posterior", "warmup_posterior"  # given the data
 OF_BLOCK = re.compile(r"\[\d+,\d+\]$")  # ends the labels of the entries of an edge that has several
-REMEDIES = {
+GROUP_REMEDIES = {
     "posterior": "; pass the whole result of pm.sample",
     "observed_data": "; pass the result of a model with `observed` data",
     "posterior_predictive": "; add it with pm.sample_posterior_predictive(idata, extend_inferencedata=True)",
@@ -63,7 +63,7 @@ def checked_group(idata: Any, group: str) -> xr.Dataset:
     if group not in idata.children:
         raise ValueError(
             f"the DataTree has no group {group!r}; it has "
-            f"{quoted(idata.children)}{REMEDIES.get(group, '')}"
+            f"{quoted(idata.children)}{GROUP_REMEDIES.get(group, '')}"
         )
     return idata[group].to_dataset()
 

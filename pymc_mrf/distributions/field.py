@@ -27,7 +27,7 @@ from pymc_mrf.fields.table_columns import Answers, as_table, check_row_labels, t
 from pymc_mrf.graph.lagged import LaggedGraph
 from pymc_mrf.graph.structure import PairwiseGraph, as_graph
 
-REMEDIES = {
+OPTION_REMEDIES = {
     "columns": "choose the columns before, with pymc_mrf.fields.prepare(table, graph, columns=columns)",
     "weights": "repeat the rows before, with numpy.repeat(x, weights, axis=0)",
 }
@@ -52,7 +52,7 @@ def read_observed(
                 what = "there is no `observed`" if observed is None else "`observed` is symbolic"
                 raise ValueError(
                     f"{name}: {option}={given!r} has no meaning because {what}: leave it out; for pm.Data "
-                    f"{REMEDIES[option]}"
+                    f"{OPTION_REMEDIES[option]}"
                 )
         return observed
     answers = read(observed, name=f"{name}: observed", columns=columns)

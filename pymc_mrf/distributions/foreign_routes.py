@@ -155,7 +155,7 @@ def register_guard() -> None:
 on_first_use.append(register_guard)
 
 
-REMEDIES = {
+VALUE_REMEDIES = {
     "log-likelihood": "compare models by pymc_mrf.analysis.log_predictive of "
     "pymc_mrf.analysis.conditional_log_likelihood",
     "log prior": "name the other variables, var_names=[...]",
@@ -174,8 +174,8 @@ def probability_or_nan(logp, likelihood: str, instead: str, data, remedy: str):
     if name is None or not instead:
         return logp
     warning = (
-        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {instead}: {REMEDIES[what]}, or '
-        f"{remedy}"
+        f'the {what} of {name} is NaN, as likelihood="{likelihood}" has {instead}: {VALUE_REMEDIES[what]}, '
+        f"or {remedy}"
     )
     return ElementwiseTerm(warning)(logp, pt.full_like(logp, np.nan))
 

@@ -190,7 +190,7 @@ def by_type(question: Callable, allocates: bool = False) -> Any:
         def gain(view, e, x):
             "Log-likelihood gained by moving edge e from 0 to x."
 
-        @gain.register(TreeEdges)
+        @gain.register(TreeView)
         def tree_gain(view, e, x):
             ...
 

@@ -239,13 +239,13 @@ def random_point(model, rng):
 
 
 VIEWS = {  # what answers the moves of edges
-    ("ising", "exact"): exact_edges.ListedEdges,
-    ("ordinal", "exact"): exact_edges.TreeEdges,
-    ("nominal", "exact"): exact_edges.TreeEdges,
-    ("mixed", "exact"): mixed_edges.MixedEdges,
+    ("ising", "exact"): exact_edges.ListedView,
+    ("ordinal", "exact"): exact_edges.TreeView,
+    ("nominal", "exact"): exact_edges.TreeView,
+    ("mixed", "exact"): mixed_edges.MixedView,
     ("diary", "exact"): listed_rows.ListedRows,
-    ("ising", "pseudo"): pseudo_edges.PseudoEdges,
-    ("nominal", "pseudo"): pseudo_edges.PseudoEdges,
+    ("ising", "pseudo"): pseudo_edges.PseudoView,
+    ("nominal", "pseudo"): pseudo_edges.PseudoView,
     ("mixed", "pseudo"): mixed_pseudo.MixedPseudo,
 }
 LIKELIHOODS = {"exact": "exact", "1/2": "pseudo", "1": pmrf.Pseudo(weight=1)}

@@ -85,7 +85,7 @@ def hamiltonian_pieces(view, active, prior, x, step, n_steps, n_pieces, rng):
 
     Parameters
     ----------
-    view : ParticleEdges
+    view : ParticleView
     active : (k,) int64 array
         Present edges, in the order of the field.
     prior : EdgePrior
@@ -205,7 +205,7 @@ def move_biases(view, nodes, lines, bias, rng):
 
     Parameters
     ----------
-    view : ParticleEdges
+    view : ParticleView
         Its parameters are changed in place.
     nodes : (k,) int64 array
     lines : Lines

@@ -13,9 +13,9 @@ from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms, add_levels, ad
 from pymc_mrf.kernels.groups.group_labels import describe, move_entry
 from pymc_mrf.kernels.log_scores import log_add
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.exact_edges import TreeEdges
-from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloEdges, tabulate_pair
-from pymc_mrf.kernels.views.particle_edges import ParticleEdges, estimate_pair, move_by_particles
+from pymc_mrf.kernels.views.exact_edges import TreeView
+from pymc_mrf.kernels.views.monte_carlo_edges import MonteCarloView, tabulate_pair
+from pymc_mrf.kernels.views.particle_edges import ParticleView, estimate_pair, move_by_particles
 from pymc_mrf.kernels.views.questions import rows_of
 from pymc_mrf.kernels.views.sample_sums import add_row
 from pymc_mrf.kernels.views.weighted_sample import mean_of_edge
@@ -35,7 +35,7 @@ class EdgewiseView(NamedTuple):
     ----------
     edge_of : (r,) int64 array
         Edge of the field that each entry parametrises, -1 for none.
-    edges : TreeEdges, ListedRows, PseudoEdges, MonteCarloEdges or ParticleEdges
+    edges : TreeView, ListedRowView, PseudoView, MonteCarloView or ParticleView
         Its edges one by one; node parameters do not move with them.
     s : (edges,) array
         Sums of the statistic that an entry multiplies, as often as the likelihood counts an edge.
@@ -88,7 +88,7 @@ def move_edge(edges: Any, view: EdgewiseView, e: int, x: float, value: float) ->
     """
 
 
-@add_edge_terms.register(TreeEdges)
+@add_edge_terms.register(TreeView)
 def add_edge_of_tree(edges, view, e, x, terms):
     """Identity (A1), from the pair's table without the edge."""
     questions.look_at(edges, e, x / view.scale)
@@ -96,7 +96,7 @@ def add_edge_of_tree(edges, view, e, x, terms):
     add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
-@add_edge_terms.register(ParticleEdges)
+@add_edge_terms.register(ParticleView)
 def add_estimated_edge(edges, view, e, x, terms):
     """Add the same by an estimated table, with the further observations that its noise calls for."""
     more = estimate_pair(edges, e, x / view.scale)
@@ -110,7 +110,7 @@ def move_known_edge(edges, view, e, x, value):
     return False
 
 
-@move_edge.register(ParticleEdges)
+@move_edge.register(ParticleView)
 def move_estimated_edge(edges, view, e, x, value):
     """Leave particles of uneven weights to the caller."""
     return move_by_particles(edges, e, x / view.scale, value / view.scale)
@@ -157,7 +157,7 @@ def add_many_sampled_levels(terms, edges, view, e, x):
     add_levels(terms, rows_of(edges, e), view.log_mass, view.levels, 0.0, 0.0)
 
 
-@add_edge_terms.register(MonteCarloEdges)
+@add_edge_terms.register(MonteCarloView)
 def add_sampled_edge(edges, view, e, x, terms):
     """Describe the levels without the edge, and the cumulants as a tilt."""
     sample, n, scale, curvature = edges.sample, rows_of(edges, e), view.scale, 0.0
@@ -170,7 +170,7 @@ def add_sampled_edge(edges, view, e, x, terms):
     add_tilt(terms, n * slope / scale, n * curvature / scale**2, place, limit)
 
 
-@move_edge.register(MonteCarloEdges)
+@move_edge.register(MonteCarloView)
 def move_sampled_edge(edges, view, e, x, value):
     """Follow the move as that of a single edge; cumulants follow within the limits."""
     old, new = x / view.scale, value / view.scale

@@ -14,7 +14,7 @@ from pymc_mrf.kernels.log_scores import normalise, tilted_mean
 from pymc_mrf.kernels.views.particle_edges import estimate_pair
 
 
-class GroupedParticles(NamedTuple):
+class GroupedParticleView(NamedTuple):
     """The log-likelihood of the values of groups near those of the particles; see `ParticleGroups`.
 
     Attributes
@@ -96,7 +96,7 @@ def fill_level_shares(view, edges, out):
 
 @lean
 def grouped_log_likelihood(view, x, gradient):
-    """Log-likelihood of `GroupedParticles` at the values `x` (G,); its slopes overwrite `gradient` (G,)."""
+    """Log-likelihood of the particles of `view` at values `x` (G,); its slopes overwrite `gradient` (G,)."""
     weight, m = view.weight, view.weight.shape[0]
     for c in range(m):
         weight[c] = 0.0

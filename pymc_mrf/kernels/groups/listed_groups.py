@@ -6,11 +6,11 @@ from pymc_mrf.kernels._jit import jit
 from pymc_mrf.kernels.groups.edge_terms import add_levels
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge_terms
 from pymc_mrf.kernels.log_scores import log_add
-from pymc_mrf.kernels.views.listed_rows import ListedRows, first_cell, range_of, second_state
+from pymc_mrf.kernels.views.listed_rows import ListedRowView, first_cell, range_of, second_state
 from pymc_mrf.kernels.views.questions import look_at
 
 
-@add_edge_terms.register(ListedRows)
+@add_edge_terms.register(ListedRowView)
 def add_edge_of_histories(edges, view, e, x, terms):
     """Add one term for each history; what has one level in a history, whatever the edge, adds to the sum."""
     look_at(edges, e, x / view.scale)
@@ -38,7 +38,7 @@ def add_edge_of_histories(edges, view, e, x, terms):
 def add_group_information(edges, groups, out):
     """Add minus the Hessian of the log-likelihood by the values of groups, at the listed probabilities.
 
-    `edges` (ListedRows), `groups` (edges,) int64 and `out` (G, G).
+    `edges` (ListedRowView), `groups` (edges,) int64 and `out` (G, G).
     """
     field, rows, G = edges.field, edges.rows, out.shape[0]
     n_most, K = rows.states.shape[1], field.basis.shape[1]

@@ -13,7 +13,7 @@ from pymc_mrf.kernels._jit import by_type, jit, part
 from pymc_mrf.kernels.groups.edge_terms import LevelTerms, Terms
 from pymc_mrf.kernels.groups.edgewise_groups import add_edge_terms, move_edge
 from pymc_mrf.kernels.vector_sums import LOWEST, add_multiple, dot_three, exp_negative, log_from_one
-from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
+from pymc_mrf.kernels.views.pseudo_edges import PseudoView
 from pymc_mrf.kernels.views.pseudo_rows import (
     BinaryRoom,
     Room,
@@ -141,14 +141,14 @@ def describe_end_of_levels(terms, edges, view, i, source, x):
     terms.size[0] = t
 
 
-@add_edge_terms.register(PseudoEdges)
+@add_edge_terms.register(PseudoView)
 def add_edge_of_rows(edges, view, e, x, terms):
     """Describe all rows, as seen from either target."""
     for end in range(n_targets(edges, e)):
         describe_end(terms, edges, view, edges.field.edges[e, end], edges.sources[e, end], x)
 
 
-@move_edge.register(PseudoEdges)
+@move_edge.register(PseudoView)
 def move_edge_in_rows(edges, view, e, x, value):
     """Change the local fields of both ends: terms are made of nothing else."""
     add_to_fields(edges, e, (value - x) / view.scale)

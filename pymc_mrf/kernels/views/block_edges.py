@@ -86,7 +86,7 @@ class BlockRoom(NamedTuple):
     p: np.ndarray
 
 
-class BlockEdges(NamedTuple):
+class BlockView(NamedTuple):
     """Edges with blocks of parameters.
 
     Attributes
@@ -195,7 +195,7 @@ def absence_is_free(whole, view, e, x):
     return 0.0
 
 
-@questions.look_at.register(BlockEdges)
+@questions.look_at.register(BlockView)
 def look_at_block(view, e, value):
     """Take the block out; what the score explains, infinite if unknown, and log det of the information."""
     room, width = view.room, width_of(view, e)
@@ -205,19 +205,19 @@ def look_at_block(view, e, value):
     return explained if is_bounded else np.inf, log_det
 
 
-@questions.gain.register(BlockEdges)
+@questions.gain.register(BlockView)
 def gain_of_block(view, e, value):
     return block_gain(view.whole, view, e, value.x)
 
 
-@questions.set_edge.register(BlockEdges)
+@questions.set_edge.register(BlockView)
 def set_block(view, e, value):
     """Set one parameter after the other, each with the biases that keep the ends centred."""
     for i in range(value.x.shape[0]):
         questions.set_edge(view.whole, view.field.first[e] + i, value.x[i])
 
 
-@questions.follow.register(BlockEdges)
+@questions.follow.register(BlockView)
 def follow_edge(view, e, old, new):
     follow_block(view.whole, view, e, old.x, new.x)
 

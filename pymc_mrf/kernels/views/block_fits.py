@@ -20,8 +20,8 @@ from pymc_mrf.kernels.priors.densities import (
     slope_and_precision,
 )
 from pymc_mrf.kernels.views.block_edges import (
-    BlockEdges,
     Blocks,
+    BlockView,
     Value,
     add_bias_terms,
     allocate_room,
@@ -77,11 +77,11 @@ class BlockFit(NamedTuple):
     explained: float
 
 
-def allocate_view(whole: Any) -> BlockEdges:
+def allocate_view(whole: Any) -> BlockView:
     """View of the edges of a field, each parameter of which is an edge of the view `whole`."""
     sizes = np.bincount(whole.field.pair)
     order = np.array(list(dict.fromkeys(whole.field.pair[whole.field.order].tolist())), dtype=np.int64)
-    return BlockEdges(
+    return BlockView(
         field=Blocks(order=order, first=np.concatenate([[0], np.cumsum(sizes)]), contrast=CONTRAST),
         whole=whole,
         w=whole.w,
@@ -92,7 +92,7 @@ def allocate_view(whole: Any) -> BlockEdges:
     )
 
 
-@present_value.register(BlockEdges)
+@present_value.register(BlockView)
 def present_block(view, e):
     first, width, old = view.field.first[e], width_of(view, e), view.room.old
     for i in range(width):
@@ -100,12 +100,12 @@ def present_block(view, e):
     return Value(old[:width])
 
 
-@no_value.register(BlockEdges)
+@no_value.register(BlockView)
 def zeros(view, e):
     return Value(view.room.zero[: width_of(view, e)])
 
 
-@is_absent.register(BlockEdges)
+@is_absent.register(BlockView)
 def is_all_zero(view, value):
     """Whether all parameters are 0, as they are, or none of them."""
     for i in range(value.x.shape[0]):
@@ -114,7 +114,7 @@ def is_all_zero(view, value):
     return True
 
 
-@log_slab.register(BlockEdges)
+@log_slab.register(BlockView)
 def log_slab_of_block(view, slab, value):
     total = 0.0
     for i in range(value.x.shape[0]):
@@ -122,12 +122,12 @@ def log_slab_of_block(view, slab, value):
     return total
 
 
-@log_biases.register(BlockEdges)
+@log_biases.register(BlockView)
 def log_biases_at(view, e, value, bias):
     return log_biases_of_block(view, e, value.x, bias)
 
 
-@log_highest_odds.register(BlockEdges)
+@log_highest_odds.register(BlockView)
 def log_highest_odds_of_block(view, e, prior, explained, h):
     """Return the bound; h is the log of a determinant."""
     peak = width_of(view, e) * (prior.slab.constant + HALF_LOG_2PI)
@@ -152,7 +152,7 @@ def newton_step(view, slab, x, g):
     return log_det
 
 
-@rough_fit.register(BlockEdges)
+@rough_fit.register(BlockView)
 def rough_fit_of_block(view, e, slab):
     """Newton's method from 0 with the parabola at 0."""
     room, width = view.room, width_of(view, e)
@@ -178,7 +178,7 @@ def rough_fit_of_block(view, e, slab):
     return BlockFit(mode, room.root, log_det, explained), log_mass, explained
 
 
-@refined_fit.register(BlockEdges)
+@refined_fit.register(BlockView)
 def refined_fit_of_block(view, e, fit, prior):
     """Take steps of bounded length, as for a number."""
     room, width, slab = view.room, width_of(view, e), prior.slab
@@ -226,7 +226,7 @@ def length_of(x):
     return np.sqrt(squared)
 
 
-@propose.register(BlockEdges)
+@propose.register(BlockView)
 def propose_block(view, slab, fit, rng):
     """Draw a vector into `room.new`."""
     width = fit.mode.shape[0]
@@ -244,7 +244,7 @@ def propose_block(view, slab, fit, rng):
     return Value(new)
 
 
-@log_proposed.register(BlockEdges)
+@log_proposed.register(BlockView)
 def log_proposed_block(view, slab, fit, value):
     """Evaluate the mixture of both densities."""
     x, width, squared = value.x, fit.mode.shape[0], 0.0

@@ -5,7 +5,8 @@ the probabilities of the states of the pair by exp(x c), `c` (K K,) the table of
 pair's marginal p, at x = 0, gives the likelihood over the whole range of x: the log-partition function grows
 by log sum_k p_k exp(x c_k), identity (A2) of docs/notation.md.
 
-Arguments of the answers for blocks of parameters are as in `table_blocks`.
+Where blocks of parameters are asked for, values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and
+information `H` (W, W) are as in `block_edges`.
 """
 
 from typing import NamedTuple
@@ -42,7 +43,7 @@ from pymc_mrf.kernels.views.table_blocks import (
 UNDERFLOW = 300.0  # change of a log potential beyond which listed probabilities would underflow
 
 
-class TreeEdges(NamedTuple):
+class TreeView(NamedTuple):
     """A field by its junction tree.
 
     Attributes
@@ -89,7 +90,7 @@ class TreeEdges(NamedTuple):
     work: Workspace
 
 
-class ListedEdges(NamedTuple):
+class ListedView(NamedTuple):
     """A small field by enumeration.
 
     Attributes
@@ -98,7 +99,7 @@ class ListedEdges(NamedTuple):
         Its order is that of the windows; all nodes have the same features.
     data : FieldData
     w, b, beta, n_biases, log_p, kept, delta, marginals
-        As in `TreeEdges`.
+        As in `TreeView`.
     spreads : (r,) array
         Largest minus smallest of the cells.
     windows : Windows
@@ -141,21 +142,21 @@ def subtract_edge(x, c, log_p):
     normalise_logs(log_p)
 
 
-@questions.likelihood_terms.register(TreeEdges, ListedEdges)
+@questions.likelihood_terms.register(TreeView, ListedView)
 def table_terms(view, e, x):
     """Compute the terms from the pair's table."""
     field = view.field
     return pair_terms(x, view.log_p, field.cells[e], view.data.s[e], rows_of(view, e))
 
 
-@questions.keep_look.register(TreeEdges, ListedEdges)
+@questions.keep_look.register(TreeView, ListedView)
 def keep_pair(view, slot):
     """Copy the pair's table."""
     for k in range(view.log_p.shape[0]):
         view.kept[slot, k] = view.log_p[k]
 
 
-@questions.recall_look.register(TreeEdges, ListedEdges)
+@questions.recall_look.register(TreeView, ListedView)
 def recall_pair(view, slot):
     copy(view.kept[slot], view.log_p)
 
@@ -186,7 +187,7 @@ def calibrate_tree(view):
     calibrate(view.tree, view.work.tables, view.focus)
 
 
-@questions.look_at.register(TreeEdges)
+@questions.look_at.register(TreeView)
 def look_at_in_tree(view, e, x):
     """Marginal table of the pair, by moving the focus to its clique."""
     c = view.field.cells[e]
@@ -195,7 +196,7 @@ def look_at_in_tree(view, e, x):
     return explained_at_zero(view.log_p, c, view.data.s[e], rows_of(view, e))
 
 
-@questions.follow.register(TreeEdges)
+@questions.follow.register(TreeView)
 def follow_in_tree(view, e, old, new):
     """Change the clique in focus."""
     for k in range(view.delta.shape[0]):
@@ -219,7 +220,7 @@ def listed_pair(view, e):
     pair_probabilities(P, view.windows.places[i, u], view.windows.places[i, v], view.log_p)
 
 
-@questions.look_at.register(ListedEdges)
+@questions.look_at.register(ListedView)
 def look_at_in_list(view, e, x):
     """Marginal table of the pair in its window, which is listed anew if need be."""
     i, c = view.windows.window_of[e], view.field.cells[e]
@@ -238,7 +239,7 @@ def look_at_in_list(view, e, x):
     return explained_at_zero(view.log_p, c, view.data.s[e], rows_of(view, e))
 
 
-@questions.follow.register(ListedEdges)
+@questions.follow.register(ListedView)
 def follow_in_list(view, e, old, new):
     """Multiply the listed probabilities by exp((new - old) c), and normalise them."""
     if abs(new - old) * view.spreads[e] > UNDERFLOW:
@@ -280,7 +281,7 @@ def add_expectations(view, active, total, slope):
     return value
 
 
-@questions.add_slopes.register(TreeEdges)
+@questions.add_slopes.register(TreeView)
 def add_slopes_by_tree(view, active, slope):
     """Log-likelihood and slopes from a calibration of the junction tree."""
     pack(view.field, view.w, view.b, view.work.tables)
@@ -314,7 +315,7 @@ def log_partition_of_rows(view, A):
     return total
 
 
-@questions.add_slopes.register(ListedEdges)
+@questions.add_slopes.register(ListedView)
 def add_slopes_by_list(view, active, slope):
     """Log-likelihood and slopes from a sum over all configurations."""
     field = view.field
@@ -325,14 +326,14 @@ def add_slopes_by_list(view, active, slope):
     return add_expectations(view, active, view.data.n[0] * A, slope)
 
 
-@blocks.take_out.register(TreeEdges)
+@blocks.take_out.register(TreeView)
 def take_block_out_of_tree(whole, view, e, x):
     """Read the marginal table of the pair, and take the block's table off."""
     factor_log_table(whole.tree, whole.focus, e, whole.log_p)
     take_table_off(whole, view, e, x, whole.log_p)
 
 
-@blocks.block_terms.register(TreeEdges)
+@blocks.block_terms.register(TreeView)
 def block_terms_of_table(whole, view, e, x, g, H):
     field, first = whole.field, view.field.first[e]
     s, n = whole.data.s[first : first + x.shape[0]], rows_of(whole, first)
@@ -341,14 +342,14 @@ def block_terms_of_table(whole, view, e, x, g, H):
     return value
 
 
-@blocks.block_gain.register(TreeEdges)
+@blocks.block_gain.register(TreeView)
 def block_gain_of_table(whole, view, e, x):
     field, first = whole.field, view.field.first[e]
     s = whole.data.s[first : first + x.shape[0]]
     return pair_gain(field, first, x, whole.log_p, s, rows_of(whole, first), view.room)
 
 
-@blocks.follow_block.register(TreeEdges)
+@blocks.follow_block.register(TreeView)
 def follow_block_in_tree(whole, view, e, old, new):
     """Change the clique in focus."""
     room, move = view.room, view.room.move[: new.shape[0]]

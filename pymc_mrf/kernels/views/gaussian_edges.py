@@ -78,7 +78,7 @@ class GaussianField(NamedTuple):
     contrast: float
 
 
-class GaussianEdges(NamedTuple):
+class GaussianView(NamedTuple):
     """Data and present parameters; each block has rows of the arrays (D, m), its nodes.
 
     There are D nodes in all, m in the largest block.
@@ -159,7 +159,7 @@ def log_likelihood_at(view, e, x):
     return value
 
 
-@questions.look_at.register(GaussianEdges)
+@questions.look_at.register(GaussianView)
 def look_at_entry(view, e, x):
     """Read what S has of the pairs, and the limits of the cone, common to all of them."""
     field, look = view.field, view.look[0]
@@ -197,30 +197,30 @@ def terms_within(view, e, x):
     return value, slope - information * beyond, information
 
 
-@questions.likelihood_terms.register(GaussianEdges)
+@questions.likelihood_terms.register(GaussianView)
 def entry_terms(view, e, x):
     """Follow the likelihood within the cone."""
     return terms_within(view, e, x)
 
 
-@questions.gain.register(GaussianEdges)
+@questions.gain.register(GaussianView)
 def entry_gain(view, e, x):
     """Compare the likelihood with that at `origin`."""
     return log_likelihood_at(view, e, x) - log_likelihood_at(view, e, origin(view.look[0]))
 
 
-@questions.bias_terms.register(GaussianEdges)
+@questions.bias_terms.register(GaussianView)
 def cone_terms(view, e, x, bias):
     """Return what the cone says of absence; the diagonal stays, and so does its prior."""
     return (ABSENT if x == 0.0 and not view.look[0].may_end else 0.0), 0.0, 0.0
 
 
-@questions.set_edge.register(GaussianEdges)
+@questions.set_edge.register(GaussianView)
 def set_entry(view, e, x):
     view.w[e] = x
 
 
-@questions.follow.register(GaussianEdges)
+@questions.follow.register(GaussianView)
 def follow_weights(view, e, old, new):
     """Write the weights and update S by rank 2, or anew where it nearly has a pole."""
     field = view.field
@@ -237,7 +237,7 @@ def follow_weights(view, e, old, new):
             add_rank_two(S, u, v, own_u, both, own_v, view.L)
 
 
-@questions.set_parameters.register(GaussianEdges)
+@questions.set_parameters.register(GaussianView)
 def set_entries_and_diagonal(view, active, place):
     """Write the entries `active` (k,), their weights and, if it is moved, the log of the diagonal (D,)."""
     field, k = view.field, active.shape[0]
@@ -250,7 +250,7 @@ def set_entries_and_diagonal(view, active, place):
         view.beta[i] = place[k + i]
 
 
-@questions.add_slopes.register(GaussianEdges)
+@questions.add_slopes.register(GaussianView)
 def add_gaussian_slopes(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
     field, log_det, k = view.field, invert(view), active.shape[0]
@@ -274,7 +274,7 @@ def add_gaussian_slopes(view, active, slope):
     return value
 
 
-@questions.without_slab.register(GaussianEdges)
+@questions.without_slab.register(GaussianView)
 def gaussian_without_slab(view, active, bias, slope):
     """Add the prior of the log of the diagonal, which depends on no weight."""
     k, value = active.shape[0], 0.0

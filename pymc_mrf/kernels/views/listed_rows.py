@@ -76,7 +76,7 @@ class ListedRoom(NamedTuple):
     p: np.ndarray
 
 
-class ListedRows(NamedTuple):
+class ListedRowView(NamedTuple):
     """A field in time whose rows are listed.
 
     Attributes
@@ -197,7 +197,7 @@ def fill_cells(view, e, x):
                 q[k] /= max(mass, TINY)
 
 
-@questions.look_at.register(ListedRows)
+@questions.look_at.register(ListedRowView)
 def look_at_listed_rows(view, e, x):
     """Sum the probabilities of the cells."""
     if abs(x) * view.rows.spread[e] > UNDERFLOW:
@@ -212,7 +212,7 @@ def look_at_listed_rows(view, e, x):
     return 0.5 * g * g / max(h, TINY), h
 
 
-@questions.likelihood_terms.register(ListedRows)
+@questions.likelihood_terms.register(ListedRowView)
 def terms_of_cells(view, e, x):
     """Compute the terms from the probabilities of the cells."""
     field, rows, growth = view.field, view.rows, view.room.growth
@@ -237,17 +237,17 @@ def terms_of_cells(view, e, x):
     return value, slope, information
 
 
-@questions.keep_look.register(ListedRows)
+@questions.keep_look.register(ListedRowView)
 def keep_cells(view, slot):
     """Leave them: edges that are looked at together have histories of their own."""
 
 
-@questions.recall_look.register(ListedRows)
+@questions.recall_look.register(ListedRowView)
 def recall_cells(view, slot):
     """Find them as they were."""
 
 
-@questions.follow.register(ListedRows)
+@questions.follow.register(ListedRowView)
 def follow_listed_rows(view, e, old, new):
     """Multiply the probabilities by exp((new - old) c), and normalise them."""
     if abs(new - old) * view.rows.spread[e] > UNDERFLOW:
@@ -279,7 +279,7 @@ def fill_node_shares(view):
                     shares[h, i, rows.states[i, s]] += view.P[h, s]
 
 
-@questions.add_slopes.register(ListedRows)
+@questions.add_slopes.register(ListedRowView)
 def add_slopes_of_listed_rows(view, active, slope):
     """Log-likelihood and slopes from a list of all rows."""
     field, data, rows, (q, K), k = (

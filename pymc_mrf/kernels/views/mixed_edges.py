@@ -77,7 +77,7 @@ class ListRoom(NamedTuple):
     products: np.ndarray
 
 
-class MixedEdges(NamedTuple):
+class MixedView(NamedTuple):
     """Listed states, data and present parameters.
 
     Attributes
@@ -118,7 +118,7 @@ class MixedEdges(NamedTuple):
     room: ListRoom
 
 
-blocks.absence.register(MixedEdges)(absence_outside_the_cone)
+blocks.absence.register(MixedView)(absence_outside_the_cone)
 
 
 @lean
@@ -227,7 +227,7 @@ def move_precision(view, i, j, own_i, both, own_j):
 # Answers to the questions of blocks
 
 
-@blocks.take_out.register(MixedEdges)
+@blocks.take_out.register(MixedView)
 def take_block_out_of_list(whole, view, e, x):
     """Sum over the listed states what the edge changes."""
     first, room, kind = view.field.first[e], view.room, whole.layout.kind[view.field.first[e]]
@@ -243,7 +243,7 @@ def take_block_out_of_list(whole, view, e, x):
         _, room.score[0], room.information[0, 0] = terms_in_cone(whole, first, 0.0)
 
 
-@blocks.block_terms.register(MixedEdges)
+@blocks.block_terms.register(MixedView)
 def block_terms_of_list(whole, view, e, x, g, H):
     """Compute the terms from the listed states."""
     field, first, width = whole.field, view.field.first[e], x.shape[0]
@@ -260,7 +260,7 @@ def block_terms_of_list(whole, view, e, x, g, H):
     return value
 
 
-@blocks.block_gain.register(MixedEdges)
+@blocks.block_gain.register(MixedView)
 def block_gain_of_list(whole, view, e, x):
     """Compute the gain from the listed states."""
     field, first, kind = whole.field, view.field.first[e], whole.layout.kind[view.field.first[e]]
@@ -272,7 +272,7 @@ def block_gain_of_list(whole, view, e, x):
     return measured_gain(whole, first, x[0])
 
 
-@blocks.follow_block.register(MixedEdges)
+@blocks.follow_block.register(MixedView)
 def follow_block_in_list(whole, view, e, old, new):
     """Multiply the probabilities of the states, and move the measurements."""
     first, room, kind = view.field.first[e], view.room, whole.layout.kind[view.field.first[e]]
@@ -311,7 +311,7 @@ def follow_measured(whole, first, y):
 # Answers to joint moves
 
 
-@questions.add_slopes.register(MixedEdges)
+@questions.add_slopes.register(MixedView)
 def add_mixed_slopes(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
     layout, at, room, n, k = view.layout, view.at, view.room, view.data.n[0], active.shape[0]
@@ -387,7 +387,7 @@ def feature_mean(view, p):
     return value
 
 
-@questions.is_trusted.register(MixedEdges)
+@questions.is_trusted.register(MixedView)
 def list_is_trusted(view):
     """Whether the weights of the states are even enough."""
     return 1.0 >= view.least_share * view.at.p.shape[0] * dot(view.at.p, view.at.p)

@@ -86,8 +86,8 @@ class MixedRoom(NamedTuple):
     inside: np.ndarray
 
 
-class MixedPseudo(NamedTuple):
-    """Rows, their full conditionals, and present parameters, as of `pseudo_edges.PseudoEdges`.
+class MixedPseudoView(NamedTuple):
+    """Rows, their full conditionals, and present parameters, as of `pseudo_edges.PseudoView`.
 
     Of a measurement `now` has the sum over rows of its conditional second moment in place of probabilities.
 
@@ -124,7 +124,7 @@ class MixedPseudo(NamedTuple):
     room: MixedRoom
 
 
-blocks.absence.register(MixedPseudo)(absence_outside_the_cone)
+blocks.absence.register(MixedPseudoView)(absence_outside_the_cone)
 
 
 @normaliser_in.register(MixedRoom)
@@ -195,7 +195,7 @@ def is_measured(whole, first):
     return whole.layout.kind[first] == OF_MEASURED
 
 
-@blocks.take_out.register(MixedPseudo)
+@blocks.take_out.register(MixedPseudoView)
 def take_block_out_of_mixed_rows(whole, view, e, x):
     """Find the limits of the cone as well."""
     if is_measured(whole, view.field.first[e]):
@@ -203,7 +203,7 @@ def take_block_out_of_mixed_rows(whole, view, e, x):
     take_block_out_of_rows(whole, view, e, x)
 
 
-@blocks.block_terms.register(MixedPseudo)
+@blocks.block_terms.register(MixedPseudoView)
 def block_terms_of_mixed_rows(whole, view, e, x, g, H):
     """Compute the terms by a pass over the rows; those of a parabola near the limits of the cone, and beyond.
 
@@ -221,7 +221,7 @@ def block_terms_of_mixed_rows(whole, view, e, x, g, H):
     return value
 
 
-@blocks.block_gain.register(MixedPseudo)
+@blocks.block_gain.register(MixedPseudoView)
 def block_gain_of_mixed_rows(whole, view, e, x):
     look = whole.look[0]
     if is_measured(whole, view.field.first[e]) and not look.low < x[0] < look.high:
@@ -229,7 +229,7 @@ def block_gain_of_mixed_rows(whole, view, e, x):
     return block_gain_by_rows(whole, view, e, x)
 
 
-@blocks.follow_block.register(MixedPseudo)
+@blocks.follow_block.register(MixedPseudoView)
 def follow_block_in_mixed_rows(whole, view, e, old, new):
     """Move the limits of the cone as well; weights and biases have moved."""
     first = view.field.first[e]
@@ -243,7 +243,7 @@ def follow_block_in_mixed_rows(whole, view, e, old, new):
     follow_block_in_rows(whole, view, e, old, new)
 
 
-@questions.add_slopes.register(MixedPseudo)
+@questions.add_slopes.register(MixedPseudoView)
 def add_slopes_of_mixed_rows(view, active, slope):
     """Add the slopes at the view's parameters; outside of the cone there are none, and the value is -inf."""
     if not fill_cone(view):

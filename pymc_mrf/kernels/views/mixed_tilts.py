@@ -1,6 +1,6 @@
 """Listed states of a mixed field whose weights an edge changes, and the means of the measurements with them.
 
-In all functions `whole` is `MixedEdges`, and an edge begins at parameter `first`; values `x` and `move` (W,),
+In all functions `whole` is `MixedView`, and an edge begins at parameter `first`; values `x` and `move` (W,),
 slopes `g` (W,) and information `H` (W, W) are as in `block_edges`, and probabilities `p` (N,) those of the
 states.
 """

@@ -3,7 +3,8 @@
 A sample of the field at a reference, weighted, tells the log-partition function elsewhere: see
 `weighted_sample`. The likelihood is a fixed, smooth function: nothing is simulated while it is sampled from.
 
-Arguments of the answers for blocks of parameters are as in `table_blocks`.
+Where blocks of parameters are asked for, values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and
+information `H` (W, W) are as in `block_edges`.
 """
 
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class SampledPair(NamedTuple):
     kept: np.ndarray
 
 
-class MonteCarloEdges(NamedTuple):
+class MonteCarloView(NamedTuple):
     """A field by a sample of it.
 
     Attributes
@@ -172,7 +173,7 @@ def complete_look(view):
         tabulate_pair(view, 0.0)
 
 
-@questions.look_at.register(MonteCarloEdges)
+@questions.look_at.register(MonteCarloView)
 def look_at_in_sample(view, e, x):
     """Sum over the sample: moments of an absent edge, the table of a present one."""
     n, pair, excess, curvature = rows_of(view, e), view.pair, view.sample.excess, 0.0
@@ -223,13 +224,13 @@ def tilted_terms(view, e, x):
     )
 
 
-@questions.likelihood_terms.register(MonteCarloEdges)
+@questions.likelihood_terms.register(MonteCarloView)
 def sampled_terms(view, e, x):
     """Compute the terms from the pair's table, in a kernel that several answers share."""
     return tilted_terms(view, e, x)
 
 
-@questions.keep_look.register(MonteCarloEdges)
+@questions.keep_look.register(MonteCarloView)
 def keep_tilted_pair(view, slot):
     complete_look(view)
     pair, K2 = view.pair, view.pair.log_p.shape[0]
@@ -237,7 +238,7 @@ def keep_tilted_pair(view, slot):
     copy(pair.tilt, pair.kept[slot, K2:])
 
 
-@questions.recall_look.register(MonteCarloEdges)
+@questions.recall_look.register(MonteCarloView)
 def recall_tilted_pair(view, slot):
     pair, K2 = view.pair, view.pair.log_p.shape[0]
     copy(pair.kept[slot, :K2], pair.log_p)
@@ -245,7 +246,7 @@ def recall_tilted_pair(view, slot):
     pair.looked[1] = 1
 
 
-@questions.follow.register(MonteCarloEdges)
+@questions.follow.register(MonteCarloView)
 def follow_in_sample(view, e, old, new):
     """Multiply the weights, by factors with mean one, and move the slopes."""
     sample, field, k = view.sample, view.field, block_of(view, e)
@@ -265,7 +266,7 @@ def locate(view):
     weigh(view.field, view.sample, view.at, view.room, view.w, view.beta)
 
 
-@questions.add_slopes.register(MonteCarloEdges)
+@questions.add_slopes.register(MonteCarloView)
 def add_slopes_of_sample(view, active, slope):
     """Log-likelihood and slopes, from all weights anew."""
     field, data, at, r, n_active = view.field, view.data, view.at, view.w.shape[0], active.shape[0]
@@ -288,7 +289,7 @@ def add_slopes_of_sample(view, active, slope):
     return value
 
 
-@questions.is_trusted.register(MonteCarloEdges)
+@questions.is_trusted.register(MonteCarloView)
 def sample_is_trusted(view):
     """Whether weights are even enough where the trajectory ended."""
     for k in range(view.at.share.shape[0]):
@@ -297,7 +298,7 @@ def sample_is_trusted(view):
     return True
 
 
-@blocks.take_out.register(MonteCarloEdges)
+@blocks.take_out.register(MonteCarloView)
 def take_block_out_of_sample(whole, view, e, x):
     """Count the weighted states of the pair, and take the block's table off; slopes of the cumulants at 0."""
     sample, data, room, first = whole.sample, whole.data, view.room, view.field.first[e]
@@ -328,14 +329,14 @@ def correction(whole, first, x):
     return value
 
 
-@blocks.block_gain.register(MonteCarloEdges)
+@blocks.block_gain.register(MonteCarloView)
 def sampled_block_gain(whole, view, e, x):
     field, room, first = whole.field, view.room, view.field.first[e]
     value = pair_gain(field, first, x, whole.pair.log_p, room.sums, rows_of(whole, first), room)
     return value + correction(whole, first, x)
 
 
-@blocks.block_terms.register(MonteCarloEdges)
+@blocks.block_terms.register(MonteCarloView)
 def sampled_block_terms(whole, view, e, x, g, H):
     """Compute the terms from the pair's table; the information is that of the sample alone."""
     field, room, first, n = (
@@ -358,7 +359,7 @@ def sampled_block_terms(whole, view, e, x, g, H):
     return value
 
 
-@blocks.follow_block.register(MonteCarloEdges)
+@blocks.follow_block.register(MonteCarloView)
 def follow_block_in_sample(whole, view, e, old, new):
     """Multiply the weights, by factors with mean one, and move the slopes."""
     sample, field, room, first = whole.sample, whole.field, view.room, view.field.first[e]

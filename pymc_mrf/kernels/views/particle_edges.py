@@ -147,7 +147,7 @@ class ParticleRoom(NamedTuple):
     D: np.ndarray
 
 
-class ParticleEdges(NamedTuple):
+class ParticleView(NamedTuple):
     """A field by its particles.
 
     Attributes
@@ -190,11 +190,11 @@ class ParticleEdges(NamedTuple):
 
 def allocate_view(
     field: Field, data: FieldData, n_biases: int, particles: Any, least_size: float, n_sweeps: int
-) -> ParticleEdges:
+) -> ParticleView:
     """View of a field with these particles; parameters are for the caller to fill."""
     (r, n_cells), n_parameters, N = field.cells.shape, len(data.t), len(particles.W)
     sizes = N, 1, r, n_parameters, r, n_parameters
-    return ParticleEdges(
+    return ParticleView(
         field=field,
         data=data,
         w=np.zeros(r),
@@ -223,7 +223,7 @@ def mean_and_variance(p, c):
     return mean, variance
 
 
-@questions.look_at.register(ParticleEdges)
+@questions.look_at.register(ParticleView)
 def look_at_particles(view, e, x):
     """Estimate the pair's table.
 
@@ -250,7 +250,7 @@ def further_rows(view, e, x, variance):
     return n * (sharpening(ratio) - 1.0)
 
 
-@questions.without_edge.register(ParticleEdges)
+@questions.without_edge.register(ParticleView)
 def particles_without_edge(view, e):
     """Measure the noise of the pair's table, and correct for it."""
     pair, sums, x = view.pair, view.pair.sums[0], view.w[e]
@@ -266,7 +266,7 @@ def particles_without_edge(view, e):
     return sums.s - sums.n * sums.mean, sums.n * sums.variance
 
 
-@questions.likelihood_terms.register(ParticleEdges)
+@questions.likelihood_terms.register(ParticleView)
 def particle_terms(view, e, x):
     """Compute the terms from the pair's table."""
     sums = view.pair.sums[0]
@@ -313,7 +313,7 @@ def move_by_particles(view, e, old, new):
     return size < view.least_size
 
 
-@questions.follow.register(ParticleEdges)
+@questions.follow.register(ParticleView)
 def follow_by_particles(view, e, old, new):
     """Move the edge, and resample if the weights have become uneven."""
     if move_by_particles(view, e, old, new):
@@ -353,7 +353,7 @@ def carry_over(view, active, least):
 # Answers to joint moves
 
 
-@questions.add_slopes.register(ParticleEdges)
+@questions.add_slopes.register(ParticleView)
 def add_slopes_by_particles(view, active, slope):
     """Log-likelihood relative to where the particles are, and its slopes; further observations included.
 
@@ -373,7 +373,7 @@ def add_slopes_by_particles(view, active, slope):
     return value
 
 
-@questions.is_trusted.register(ParticleEdges)
+@questions.is_trusted.register(ParticleView)
 def particles_are_trusted(view):
     """Whether the effective size of the weights is large enough."""
     return effective_size(view.joint.W) >= view.least_size

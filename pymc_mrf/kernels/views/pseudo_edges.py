@@ -58,7 +58,7 @@ class EdgeSums(NamedTuple):
     moments: np.ndarray
 
 
-class PseudoEdges(NamedTuple):
+class PseudoView(NamedTuple):
     """A field and its rows.
 
     Attributes
@@ -112,7 +112,7 @@ def allocate_view(
     sources: np.ndarray,
     rows: Rows,
     has_scores: bool,
-) -> PseudoEdges:
+) -> PseudoView:
     """View with room for everything, of no parameters so far; `sources` (r, 2) and `rows` are its own."""
     (d, M, K), r, n_parameters = field.features.shape, len(field.edges), len(data.t)
     n_blocks, N = rows.n.shape
@@ -122,7 +122,7 @@ def allocate_view(
         return Ends._make([*map(np.zeros, shapes), np.zeros(n or 1, ENDS).view(np.recarray)])
 
     sizes = (d, M, N), (d, M, N), (d, K), (d, K), (d, M, M), d
-    return PseudoEdges(
+    return PseudoView(
         field=field,
         data=data,
         w=np.zeros(r),
@@ -175,7 +175,7 @@ def information_of_end(view, e, f, end, C):
     return value
 
 
-@questions.glance.register(PseudoEdges)
+@questions.glance.register(PseudoView)
 def glance_at_scores(view, e):
     """Bound from the scores that are known, if any are."""
     return bound_by(view.scores, view, e)
@@ -214,7 +214,7 @@ def bound_by_panel(scores, view, e):
     return 0.5 * furthest * furthest / h, h
 
 
-@questions.look_at.register(PseudoEdges)
+@questions.look_at.register(PseudoView)
 def look_at_rows(view, e, x):
     """Score from the residuals; information as if ends had independent variances: without a pass."""
     u, v, now, without = view.field.edges[e, 0], view.field.edges[e, 1], view.now, view.without
@@ -230,12 +230,12 @@ def look_at_rows(view, e, x):
     return 0.5 * sums.g * sums.g / sums.h, sums.h
 
 
-@questions.without_edge.register(PseudoEdges)
+@questions.without_edge.register(PseudoView)
 def rows_without_edge(view, e):
     return view.without.sums[0].g, view.without.sums[0].h
 
 
-@questions.keep_look.register(PseudoEdges)
+@questions.keep_look.register(PseudoView)
 def keep_ends(view, slot):
     view.kept.sums[slot] = view.without.sums[0]
     for end in range(2):
@@ -243,7 +243,7 @@ def keep_ends(view, slot):
             copy(view.without.L[end, l], view.kept.L[slot, end, l])
 
 
-@questions.recall_look.register(PseudoEdges)
+@questions.recall_look.register(PseudoView)
 def recall_ends(view, slot):
     view.without.sums[0] = view.kept.sums[slot]
     for end in range(2):
@@ -292,7 +292,7 @@ def keep_value(view, e, x):
         keep(view, e, view.without)
 
 
-@questions.likelihood_terms.register(PseudoEdges)
+@questions.likelihood_terms.register(PseudoView)
 def row_terms(view, e, x):
     """Compute the terms by a pass over the rows of the targets."""
     L_u, L_v = fields_without(view, e)
@@ -301,12 +301,12 @@ def row_terms(view, e, x):
     return row_gain(view, e, (x,), sums.A_u, sums.A_v), sums.g, sums.h
 
 
-@questions.gain.register(PseudoEdges)
+@questions.gain.register(PseudoView)
 def gain_in_rows(view, e, x):
     return gain_at(view, e, (x,))
 
 
-@questions.gain_alone.register(PseudoEdges)
+@questions.gain_alone.register(PseudoView)
 def gain_of_normalisers(view, e, x):
     """Compute the normalisers in the rows of the targets, and nothing else."""
     L_u, L_v = fields_without(view, e)
@@ -314,12 +314,12 @@ def gain_of_normalisers(view, e, x):
     return row_gain(view, e, (x,), A_u, A_v)
 
 
-@questions.follow.register(PseudoEdges)
+@questions.follow.register(PseudoView)
 def follow_in_rows(view, e, old, new):
     keep_value(view, e, (new,))
 
 
-@questions.add_slopes.register(PseudoEdges)
+@questions.add_slopes.register(PseudoView)
 def add_slopes_by_rows(view, active, slope):
     """Log of the product of full conditionals and its slopes, from the local fields.
 
@@ -373,7 +373,7 @@ def fill_block_terms(whole, first, width, R_u, R_v, C_u, C_v, g, H):
             H[j, i] = H[i, j]
 
 
-@blocks.take_out.register(PseudoEdges)
+@blocks.take_out.register(PseudoView)
 def take_block_out_of_rows(whole, view, e, x):
     """Score from the residuals, without a pass if the block is absent."""
     first, width, now, without = view.field.first[e], x.shape[0], whole.now, whole.without
@@ -388,7 +388,7 @@ def take_block_out_of_rows(whole, view, e, x):
     fill_block_terms(whole, first, width, R_u, R_v, C_u, C_v, room.score, room.information)
 
 
-@blocks.block_terms.register(PseudoEdges)
+@blocks.block_terms.register(PseudoView)
 def block_terms_by_rows(whole, view, e, x, g, H):
     """Compute the gain by a pass over the rows of both ends."""
     first, terms = view.field.first[e], whole.proposed
@@ -399,11 +399,11 @@ def block_terms_by_rows(whole, view, e, x, g, H):
     return row_gain(whole, first, x, terms.sums[0].A_u, terms.sums[0].A_v)
 
 
-@blocks.block_gain.register(PseudoEdges)
+@blocks.block_gain.register(PseudoView)
 def block_gain_by_rows(whole, view, e, x):
     return gain_at(whole, view.field.first[e], x)
 
 
-@blocks.follow_block.register(PseudoEdges)
+@blocks.follow_block.register(PseudoView)
 def follow_block_in_rows(whole, view, e, old, new):
     keep_value(whole, view.field.first[e], new)

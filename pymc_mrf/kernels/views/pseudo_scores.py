@@ -1,4 +1,4 @@
-"""Scores of many absent edges at once, for `PseudoEdges` of fields with many candidates.
+"""Scores of many absent edges at once, for `PseudoView` of fields with many candidates.
 
 The score of an edge at 0 is the product of the residuals of either end with the columns of the other. Those
 of all edges between some nodes, the *panel*, and others are a product of matrices, made in single precision

@@ -1,7 +1,7 @@
 """Terms of the full conditionals of the nodes of a field, for views of their products.
 
 Local fields, and what follows from them in every row, belong to the nodes; those of the ends of one edge are
-kept beside them, without the edge or at another value of it. In all functions `view` is `PseudoEdges` or
+kept beside them, without the edge or at another value of it. In all functions `view` is `PseudoView` or
 another view with its records. A value `x` (W,) of an edge is a tuple of one number or, of a block
 (`block_edges`), an array; its parameters follow one another, and the edge is known by the first of them.
 """

@@ -1,7 +1,7 @@
 """Blocks of parameters that are a part of those of several fields: answers to `block_edges` by their parts.
 
 The parameters of field f are an offset plus constant factors times the vector, whose blocks are those of the
-edges of all fields. Log-likelihoods of the fields add; each of them is a part, a `BlockEdges` that is asked
+edges of all fields. Log-likelihoods of the fields add; each of them is a part, a `BlockView` that is asked
 at its own values. Node parameters do not move.
 
 In all functions values `x` (W,), `old` and `new` (W,), slopes `g` (W,) and information `H` (W, W) are as in
@@ -18,14 +18,14 @@ from pymc_mrf.kernels.views import block_edges as blocks
 from pymc_mrf.kernels.views import questions
 
 
-class SharedBlocks(NamedTuple):
+class SharedBlockView(NamedTuple):
     """A vector with blocks, and the fields of whose parameters it is a part.
 
     Attributes
     ----------
     field : NamedTuple
         Of the first part.
-    parts : tuple of F BlockEdges
+    parts : tuple of F BlockView
     factors, offset : (F, P) arrays
     w : (P,) array
         The vector.
@@ -84,7 +84,7 @@ def clear(width, g, H):
             H[k, l] = 0.0
 
 
-@blocks.take_out.register(SharedBlocks)
+@blocks.take_out.register(SharedBlockView)
 def take_block_out_of_parts(whole, view, e, x):
     """Take the block out of every part, and add up their terms at the offset."""
     first, width, room = view.field.first[e], x.shape[0], view.room
@@ -100,7 +100,7 @@ def take_block_out_of_parts(whole, view, e, x):
         whole.without[0] += max(blocks.block_gain(part.whole, part, e, value), ABSENT)
 
 
-@blocks.absence.register(SharedBlocks)
+@blocks.absence.register(SharedBlockView)
 def log_likelihood_without(whole, view, e, x):
     """Return what the parts say of absence, with which `block_gain` is to be compared."""
     for k in range(x.shape[0]):
@@ -109,7 +109,7 @@ def log_likelihood_without(whole, view, e, x):
     return whole.without[0]
 
 
-@blocks.block_terms.register(SharedBlocks)
+@blocks.block_terms.register(SharedBlockView)
 def block_terms_of_parts(whole, view, e, x, g, H):
     """Add up the terms of the parts."""
     first, width, total = view.field.first[e], x.shape[0], 0.0
@@ -122,7 +122,7 @@ def block_terms_of_parts(whole, view, e, x, g, H):
     return total
 
 
-@blocks.block_gain.register(SharedBlocks)
+@blocks.block_gain.register(SharedBlockView)
 def block_gain_of_parts(whole, view, e, x):
     """Add up the gains of the parts."""
     first, total = view.field.first[e], 0.0
@@ -133,12 +133,12 @@ def block_gain_of_parts(whole, view, e, x):
     return total
 
 
-@questions.set_edge.register(SharedBlocks)
+@questions.set_edge.register(SharedBlockView)
 def set_entry(view, e, x):
     view.w[e] = x
 
 
-@blocks.follow_block.register(SharedBlocks)
+@blocks.follow_block.register(SharedBlockView)
 def follow_block_in_parts(whole, view, e, old, new):
     """Move every part, which has looked at its new value last."""
     first, width = view.field.first[e], new.shape[0]
@@ -156,7 +156,7 @@ def follow_block_in_parts(whole, view, e, old, new):
             blocks.follow_block(part.whole, part, e, before, after)
 
 
-@questions.set_parameters.register(SharedBlocks)
+@questions.set_parameters.register(SharedBlockView)
 def set_vector(view, active, place):
     """Write the entries `active` (k,) from `place` (k,), and the parameters of all parts."""
     for a in range(active.shape[0]):
@@ -172,7 +172,7 @@ def set_parts(view):
             w[e] = view.offset[f, e] + view.factors[f, e] * view.w[e]
 
 
-@questions.without_slab.register(SharedBlocks)
+@questions.without_slab.register(SharedBlockView)
 def parts_without_slab(view, active, bias, slope):
     """Add up the log-likelihoods of the parts, and their slopes by the entries `active` (k,)."""
     k, value = active.shape[0], 0.0
@@ -188,7 +188,7 @@ def parts_without_slab(view, active, bias, slope):
     return value
 
 
-@questions.is_trusted.register(SharedBlocks)
+@questions.is_trusted.register(SharedBlockView)
 def parts_are_trusted(view):
     trusted = True
     for f in range(len(view.parts)):

@@ -37,7 +37,7 @@ class SharedTerms(NamedTuple):
     factor: np.ndarray
 
 
-class SharedEdges(NamedTuple):
+class SharedView(NamedTuple):
     """A vector and the field with all blocks.
 
     Attributes
@@ -84,7 +84,7 @@ def terms_at(whole, e, y):
     return questions.likelihood_terms(whole, e, y)
 
 
-@questions.look_at.register(SharedEdges)
+@questions.look_at.register(SharedView)
 def look_at_entry(view, k, x):
     """Look at every edge; score and information at the offsets."""
     terms, whole, g, h, first = view.field, view.whole, 0.0, 0.0, view.field.first[k]
@@ -104,7 +104,7 @@ def look_at_entry(view, k, x):
     return 0.5 * g * g / h, h
 
 
-@questions.without_edge.register(SharedEdges)
+@questions.without_edge.register(SharedView)
 def without_entry(view, k):
     """Return what `look_at_entry` found."""
     return view.score[k], view.information[k]
@@ -117,7 +117,7 @@ def recall(view, k, t):
         questions.recall_look(view.whole, t - view.field.first[k])
 
 
-@questions.likelihood_terms.register(SharedEdges)
+@questions.likelihood_terms.register(SharedView)
 def entry_terms(view, k, x):
     """Add those of the edges."""
     terms, value, g, h = view.field, 0.0, 0.0, 0.0
@@ -131,7 +131,7 @@ def entry_terms(view, k, x):
     return value, g, h
 
 
-@questions.gain.register(SharedEdges)
+@questions.gain.register(SharedView)
 def entry_gain(view, k, x):
     """Add those of the edges."""
     terms, value = view.field, 0.0
@@ -142,7 +142,7 @@ def entry_gain(view, k, x):
     return value
 
 
-@questions.bias_terms.register(SharedEdges)
+@questions.bias_terms.register(SharedView)
 def entry_bias_terms(view, k, x, bias):
     """Ask `prior_terms`, by the type of the prior, if the biases move."""
     value, slope, curvature = 0.0, 0.0, 0.0
@@ -245,12 +245,12 @@ def fill_precisions_of_sums(bias, out):
                 out[block * width + i] += bias.inverse[f, block] ** 2 * precision
 
 
-@questions.set_edge.register(SharedEdges)
+@questions.set_edge.register(SharedView)
 def set_entry(view, k, x):
     view.w[k] = x
 
 
-@questions.follow.register(SharedEdges)
+@questions.follow.register(SharedView)
 def follow_entry(view, k, old, new):
     """Look at every edge, set it and follow."""
     terms, whole = view.field, view.whole
@@ -275,7 +275,7 @@ def list_edges(view, active):
     return used
 
 
-@questions.set_parameters.register(SharedEdges)
+@questions.set_parameters.register(SharedView)
 def set_entries(view, active, place):
     """Parameters of all edges of the active entries, and the biases."""
     terms, k, used, n = view.field, active.shape[0], 0, list_edges(view, active)
@@ -289,7 +289,7 @@ def set_entries(view, active, place):
     questions.set_parameters(view.whole, view.edges[:n], view.slope)
 
 
-@questions.without_slab.register(SharedEdges)
+@questions.without_slab.register(SharedView)
 def entries_without_slab(view, active, bias, slope):
     """Slopes by the edges of an entry, times the factors."""
     terms, k, used, n = view.field, active.shape[0], 0, list_edges(view, active)
@@ -303,6 +303,6 @@ def entries_without_slab(view, active, bias, slope):
     return value
 
 
-@questions.is_trusted.register(SharedEdges)
+@questions.is_trusted.register(SharedView)
 def whole_is_trusted(view):
     return questions.is_trusted(view.whole)

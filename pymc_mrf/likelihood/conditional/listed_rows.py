@@ -6,7 +6,7 @@ import numpy as np
 
 from pymc_mrf.fields.series import row_states
 from pymc_mrf.kernels.groups.listed_groups import add_group_information
-from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRows, RowStates, fill_probabilities
+from pymc_mrf.kernels.views.listed_rows import ListedRoom, ListedRowView, RowStates, fill_probabilities
 from pymc_mrf.kernels.views.questions import Field, FieldData
 from pymc_mrf.likelihood.data_counts import Columns, Data, blocks_of
 from pymc_mrf.likelihood.edges.edge_engine import EdgeEngine
@@ -46,7 +46,7 @@ class ListedRowEdges(EdgeEngine):
 
 def listed_row_view(
     x: Data, columns: Columns, field: Field, data: FieldData, cards: np.ndarray, n_biases: int
-) -> ListedRows:
+) -> ListedRowView:
     """Make the view of a field in time whose rows are listed; probabilities are still to be filled in.
 
     Parameters
@@ -84,7 +84,7 @@ def listed_row_view(
         spread=np.ptp(field.cells, axis=1),
     )
     fill_histories(rows, x, columns)
-    return ListedRows(
+    return ListedRowView(
         **room_for(field, data, n_biases),
         rows=rows,
         P=np.zeros((H, S)),

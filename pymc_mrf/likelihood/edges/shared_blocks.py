@@ -34,7 +34,7 @@ class SharedBlocks(WrappedEngine):
         parts = [BlockEdges(field) for field in fields]
         P, width = factors.shape[1], int(np.diff(parts[0].view.field.first).max())
         self._sizes = [len(field.view.b) for field in fields]
-        self.view = kernels.SharedBlocks(
+        self.view = kernels.SharedBlockView(
             field=fields[0].view.field,
             parts=tuple(part.view for part in parts),
             factors=factors,

@@ -57,7 +57,7 @@ class SharedEdges(WrappedEngine):
         used = share.used()
         self._edge, self._entry, self._factor = used, share.entries[used], share.factors[used]
         visited = inner.field.order[share.factors[inner.field.order] != 0.0]
-        self.view = kernels.SharedEdges(
+        self.view = kernels.SharedView(
             field=kernels.SharedTerms(
                 order=np.array(list(dict.fromkeys(share.entries[visited].tolist())), dtype=np.int64),
                 contrast=float(np.abs(self._factor).max() * inner.field.contrast),

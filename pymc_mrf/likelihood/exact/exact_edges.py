@@ -77,7 +77,7 @@ class ExactEdges(EdgeEngine):
 
     def refresh(self, rng) -> None:
         """Calibrate the junction tree; windows of the enumeration are listed as they are visited."""
-        if isinstance(self.view, exact_edges.TreeEdges):
+        if isinstance(self.view, exact_edges.TreeView):
             exact_edges.calibrate_tree(self.view)
         else:
             self.view.window[0] = -1
@@ -104,11 +104,11 @@ def shared(field: Field, data: FieldData, n_biases: int, n_blocks: int = 1) -> d
 
 def tree_view(
     field: Field, data: FieldData, n_biases: int, tree: JunctionTree, reference: list[np.ndarray]
-) -> exact_edges.TreeEdges:
+) -> exact_edges.TreeView:
     """View by junction tree; `reference`: states of a row of the data of each block."""
     arrays = tree.arrays
     work = kernels.allocate_workspace(arrays)
-    return exact_edges.TreeEdges(
+    return exact_edges.TreeView(
         **shared(field, data, n_biases, len(reference)),
         is_even=bool((data.n == data.n[0]).all()),
         reference=np.concatenate(reference),
@@ -118,11 +118,11 @@ def tree_view(
     )
 
 
-def listed_view(field: Field, data: FieldData, n_biases: int) -> exact_edges.ListedEdges:
+def listed_view(field: Field, data: FieldData, n_biases: int) -> exact_edges.ListedView:
     """View by enumeration."""
     d = len(field.floor)
     windows = make_windows(field.edges, d, default_blocks(d))
-    return exact_edges.ListedEdges(
+    return exact_edges.ListedView(
         **shared(field._replace(order=windows.order), data, n_biases),
         spreads=np.ptp(field.cells, axis=1),
         windows=windows,

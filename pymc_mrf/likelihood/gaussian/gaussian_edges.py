@@ -68,7 +68,7 @@ class GaussianLikelihood(MeasuredEngine):
         What the weights are without the vector: 0 to begin with, to be set before `sweep`.
     """
 
-    view: kernels.GaussianEdges
+    view: kernels.GaussianView
     matrix = "the precision of a GaussianMRF"
     takes_share = True
     takes_means = True
@@ -93,7 +93,7 @@ class GaussianLikelihood(MeasuredEngine):
         variance[variance == 0.0] = 1.0  # as of one row
         u, v = graph.edges[used].T
         reach = float(np.sqrt(variance[u] * variance[v]).min(initial=np.inf))
-        self.view = kernels.GaussianEdges(
+        self.view = kernels.GaussianView(
             field=kernels.GaussianField(
                 edges=np.concatenate([block.edges for block in blocks]),
                 block=np.repeat(np.arange(len(blocks)), np.diff(cuts)),

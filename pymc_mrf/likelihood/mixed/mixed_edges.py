@@ -54,11 +54,11 @@ class MixedLikelihood(MixedEngine):
 
     def _make_view(  # type: ignore[override]
         self, field: Field, data: MixedData, room: dict[str, Any], states: Listed | None = None
-    ) -> kernels.MixedEdges:
+    ) -> kernels.MixedView:
         layout, (a, K) = self._layout, (len(self._layout.cards), self._layout.features.shape[1])
         listed = all_states(layout) if states is None else states
         N = len(listed.base)
-        return kernels.MixedEdges(
+        return kernels.MixedView(
             field=field,
             data=data,
             layout=layout,

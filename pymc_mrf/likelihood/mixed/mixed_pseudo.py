@@ -33,7 +33,7 @@ class MixedPseudoLikelihood(MixedEngine):
 
     def _make_view(  # type: ignore[override]
         self, field: Field, data: MixedData, room: dict[str, Any], weight: float
-    ) -> kernels.MixedPseudo:
+    ) -> kernels.MixedPseudoView:
         layout, n, (d, M, K) = self._layout, int(data.n[0]), field.features.shape
         a, c = len(layout.cards), layout.n_measured
         self._weights = node_weights(d, layout.ends, False, weight)
@@ -47,7 +47,7 @@ class MixedPseudoLikelihood(MixedEngine):
         parts["room"] = kernels.MixedRoom(P, top, z, np.zeros(c), np.zeros(M * M))
         parts["tables"] = np.zeros((a, K))
         own = NodeKinds(layout.cards, c, layout.ends, layout.kind)
-        return kernels.MixedPseudo(**parts, layout=own, at=kernels.Cone(*np.zeros((2, c, c))))
+        return kernels.MixedPseudoView(**parts, layout=own, at=kernels.Cone(*np.zeros((2, c, c))))
 
     def _take_rows(self, z, states) -> None:
         """Keep the rows; every edge stands in two conditionals, and everything has their weights."""

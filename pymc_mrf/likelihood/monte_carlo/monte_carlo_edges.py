@@ -197,7 +197,7 @@ def beyond_node_limits(delta: np.ndarray, basis: np.ndarray) -> np.ndarray:
 
 def sample_view(
     field: Field, data: FieldData, n_biases: int, parts: list[BlockSample]
-) -> kernels.MonteCarloEdges:
+) -> kernels.MonteCarloView:
     """View of a field by the samples of its blocks."""
     (r, n_cells), (d, K) = field.cells.shape, field.floor.shape
     p, B, blocks = r + len(data.t), len(parts), [part.block for part in parts]
@@ -232,7 +232,7 @@ def sample_view(
             sample.excess[np.ix_(place, place)] = reference.excess
     at, room = allocate_sample.py_func(sizes, d, p, K)
     looked = np.zeros(2, dtype=np.int64)
-    return kernels.MonteCarloEdges(
+    return kernels.MonteCarloView(
         **room_for(field, data, n_biases),
         sample=sample,
         walls=walls,

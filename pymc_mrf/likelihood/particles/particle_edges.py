@@ -232,7 +232,7 @@ def noise_of(tally: Any) -> float:
     return float(np.sqrt(tally.noise / max(tally.n_noise, 1)))
 
 
-def count_anew(view: particle_edges.ParticleEdges) -> None:
+def count_anew(view: particle_edges.ParticleView) -> None:
     """Forget how the estimates of a view fared."""
     view.tally[0] = np.zeros((), view.tally.dtype)
     view.tally[0].least_size = view.particles.size

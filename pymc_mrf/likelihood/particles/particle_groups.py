@@ -319,7 +319,7 @@ class ParticleGroups(GroupEngine):
         ratio, axes = np.linalg.eigh(self.n * inverse @ noise.reshape(size, size) @ inverse.T)
         gain = 1.0 / (1.0 - np.clip(ratio, 0.0, MAX_NOISE)) - 1.0
         axes = root @ axes  # (size, size)
-        grouped = grouped_particles.GroupedParticles(
+        grouped = grouped_particles.GroupedParticleView(
             values=values,
             data=data,
             mean=mean,

@@ -256,7 +256,7 @@ def pseudo_view(
     weights: np.ndarray,
     expected: Expected = (),
     has_scores: bool = False,
-) -> pseudo_edges.PseudoEdges:
+) -> pseudo_edges.PseudoView:
     """Make the view of products of full conditionals; its terms are still to be computed.
 
     Parameters
@@ -293,14 +293,14 @@ def pseudo_view(
 
 
 def sources_of(columns: Columns, field: Field) -> np.ndarray:
-    """Find the sources (r, 2) of both ends of all edges, as of `PseudoEdges`."""
+    """Find the sources (r, 2) of both ends of all edges, as of `PseudoView`."""
     sources = columns.place[columns.ends[:, ::-1]].copy()
     sources[columns.is_arrow, 1] = -1
     return sources[field.pair]
 
 
 def fill_rows(
-    view: pseudo_edges.PseudoEdges,
+    view: pseudo_edges.PseudoView,
     x: Data,
     columns: Columns,
     weights: np.ndarray,
@@ -363,7 +363,7 @@ def fill_moments(moments: np.ndarray, S: np.ndarray, n_each: np.ndarray) -> None
     moments[:, :-1] = weighted @ S.swapaxes(1, 2) / n_rows[:, None] - mean[:, :, None] * mean[:, None]
 
 
-def source_spreads(view: pseudo_edges.PseudoEdges) -> np.ndarray:
+def source_spreads(view: pseudo_edges.PseudoView) -> np.ndarray:
     """Means over rows of products of the centred features of the source of either end, (r, 2, M, M).
 
     By the features of the end that they multiply; 0 where an end has no source.
@@ -402,7 +402,7 @@ def fill_expected(
         rows.given[nodes[:, None], 0, second] = expected.given(own, found).T
 
 
-def slopes_at_zero(view: pseudo_edges.PseudoEdges) -> np.ndarray:
+def slopes_at_zero(view: pseudo_edges.PseudoView) -> np.ndarray:
     """Sum over rows what each edge (r,) multiplies in the log potentials, of fields with one feature."""
     field, rows = view.field, view.rows
     nT = rows.n[rows.block] * rows.T[:, 0]  # (d, N)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pymc_mrf.kernels.edges.edge_moves import EdgePrior, learn_presence
-from pymc_mrf.kernels.views.pseudo_edges import PseudoEdges
+from pymc_mrf.kernels.views.pseudo_edges import PseudoView
 from pymc_mrf.kernels.views.pseudo_scores import PANEL, Scores, take_moved
 from pymc_mrf.kernels.views.questions import Field
 
@@ -48,7 +48,7 @@ class Panel(NamedTuple):
 def panels_of(field: Field, sources: np.ndarray) -> list[Panel]:
     """Divide the edges by their first ends; nothing where scores are not made at once.
 
-    `sources` (r, 2) is that of `PseudoEdges`.
+    `sources` (r, 2) is that of `PseudoView`.
     """
     d, found = len(field.features), []
     of_edges = field.edges[:, 0] // PANEL
@@ -139,7 +139,7 @@ class VisitRates(NamedTuple):
         self.n_sweeps[:] += 1, is_whole
         return bool(is_whole)
 
-    def learn(self, view: PseudoEdges, edges: np.ndarray, prior: EdgePrior) -> None:
+    def learn(self, view: PseudoView, edges: np.ndarray, prior: EdgePrior) -> None:
         """See `edges` (k,), whose scores are known, in a sweep that has begun."""
         weight = min(RECENT / self.n_sweeps[1], 1.0)
         learn_presence(view, edges, prior, weight, self.probability, self.share)

@@ -34,7 +34,7 @@ from pymc_mrf.steps.common.model_field import ModelField
 POINT_MASSES: dict[type, str] = {DirichletProcessRV: "DirichletProcess", SpikeAndSlabRV: "SpikeAndSlab"}
 """Priors whose values coincide with positive probability: a random walk would never find them."""
 
-REMEDIES: dict[type, str] = {
+PARENT_REMEDIES: dict[type, str] = {
     DirichletProcessRV: "give that field no other random parameters, so that the step for {0} takes it",
     SpikeAndSlabRV: "pass {0} and the other random parameters of that field to one pymc_mrf.steps.EdgeGibbs, "
     "which a frozen model does not find by itself",
@@ -322,7 +322,7 @@ def check_parents(rv, node, owned: list, model: pm.Model, step: str) -> None:
             declared = advice_of(node, model, verb, lambda likelihood: not likelihood.is_intractable)
             raise ValueError(
                 f"{step} does not sample {parent.name}, a {POINT_MASSES[kind]} that parametrises {rv.name}: "
-                f"{REMEDIES[kind].format(parent.name)}; or {declared}"
+                f"{PARENT_REMEDIES[kind].format(parent.name)}; or {declared}"
             )
         if parent.dtype.startswith(("int", "uint", "bool")):
             declared = advice_of(node, model, "declare the field with")

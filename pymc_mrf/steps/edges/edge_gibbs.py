@@ -17,8 +17,8 @@ from pymc_mrf.likelihood.edges.edge_engine import MAX_LEAPFROG, TRAJECTORY
 from pymc_mrf.steps.common.base import hand_back
 from pymc_mrf.steps.common.expressions import children, constant_value, fields_fed
 from pymc_mrf.steps.common.statistics import Statistic, Statistics, acceptance, sample_statistics
-from pymc_mrf.steps.edges.edge_engines import EdgeStart, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_prior import has_readable_prior
+from pymc_mrf.steps.edges.edge_setup import EdgeStart, by_block, engine_of, never_changed
 from pymc_mrf.steps.edges.edge_step import EdgeStep, belongs_to_nuts, biases_of_fields, is_spike_and_slab
 from pymc_mrf.steps.edges.presence_record import STATISTIC, OtherTerms
 

@@ -27,8 +27,8 @@ from pymc_mrf.kernels.priors.densities import (
     density_of,
 )
 from pymc_mrf.kernels.priors.series import Series
-from pymc_mrf.likelihood.groups.base_density import LOG_ZERO, tabulate
 from pymc_mrf.parts import Parts
+from pymc_mrf.steps.common.density_series import LOG_ZERO, tabulate
 from pymc_mrf.steps.common.expressions import PointFunction
 from pymc_mrf.steps.common.observed_field import ObservedField
 

@@ -25,8 +25,8 @@ from pymc_mrf.fields.family import Family
 from pymc_mrf.kernels.groups import group_labels
 from pymc_mrf.kernels.groups.crp import Groups, make_groups
 from pymc_mrf.kernels.priors.series import N_NODES, BaseDensity
-from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.steps.common.base import MRFStep
+from pymc_mrf.steps.common.density_series import envelope, tabulate
 from pymc_mrf.steps.common.expressions import PointFunction
 from pymc_mrf.steps.common.observed_field import ObservedField, check_vector, observed_fields
 from pymc_mrf.steps.common.statistics import Statistic, Statistics

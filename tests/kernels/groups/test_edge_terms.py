@@ -10,7 +10,7 @@ from scipy import integrate, special, stats
 from pymc_mrf.kernels.groups import edge_proposals as proposals
 from pymc_mrf.kernels.groups import edge_terms as kernels
 from pymc_mrf.kernels.priors.series import log_envelope, series_value
-from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
+from pymc_mrf.steps.common.density_series import envelope, tabulate
 from tests.kernels.priors.densities import log_logistic, quiet
 from tests.statistics import ALPHA, assert_mean_close
 

@@ -8,7 +8,7 @@ from pymc_mrf.kernels.groups import group_labels as kernels
 from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.groups.edge_terms import add_levels, add_term, allocate_level_terms, allocate_terms
 from pymc_mrf.kernels.groups.group_labels import FixedView
-from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
+from pymc_mrf.steps.common.density_series import envelope, tabulate
 from tests.kernels.priors.densities import log_logistic
 from tests.marks import slow
 from tests.reference.dirichlet_process import crp_probability, labels_of, set_partitions

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from pymc_mrf.kernels.priors import series as kernels
-from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
+from pymc_mrf.steps.common.density_series import envelope, tabulate
 from tests.kernels.priors.densities import log_logistic, quiet
 from tests.statistics import ALPHA
 

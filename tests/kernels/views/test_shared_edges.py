@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_mrf.kernels.views import questions
-from pymc_mrf.kernels.views.shared_edges import SharedEdges, SharedTerms
+from pymc_mrf.kernels.views.shared_edges import SharedTerms, SharedView
 
 
 class Parabolas(NamedTuple):
@@ -98,7 +98,7 @@ def shared(rng):
     edges[EDGE] = offset + FACTOR * w[ENTRY]
     whole = Parabolas(edges, np.zeros(0), 0, slope, bend, np.full(1, -1), np.full(5, -1), np.zeros(5))
     numbers = {name: np.zeros(3) for name in ("score", "information")}
-    view = SharedEdges(
+    view = SharedView(
         field=SharedTerms(np.arange(3), 1.0, FIRST, EDGE, FACTOR),
         whole=whole,
         w=w.copy(),

@@ -10,11 +10,11 @@ from pymc_mrf.graph.structure import PairwiseGraph
 from pymc_mrf.kernels.groups.crp import make_groups
 from pymc_mrf.kernels.junction_trees.junction_tree import allocate_workspace, collect, pack_pairwise
 from pymc_mrf.kernels.simulation import gibbs
-from pymc_mrf.likelihood.groups.base_density import envelope, tabulate
 from pymc_mrf.likelihood.particles.auxiliary import AuxiliarySampler
 from pymc_mrf.papers.engines.liu_page import SimulatedDraws, exact_draws
 from pymc_mrf.papers.kernels import auxiliary_draws
 from pymc_mrf.papers.kernels import auxiliary_groups as kernel
+from pymc_mrf.steps.common.density_series import envelope, tabulate
 from tests.marks import slow
 from tests.reference import auxiliary_variable as reference
 from tests.reference import enumeration

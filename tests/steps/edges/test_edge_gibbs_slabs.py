@@ -8,7 +8,7 @@ from scipy import stats
 
 import pymc_mrf as pmrf
 from pymc_mrf.kernels.priors import densities
-from pymc_mrf.likelihood.groups.base_density import tabulate
+from pymc_mrf.steps.common.density_series import tabulate
 from pymc_mrf.steps.edges.edge_prior import cells_with_heights, interval_masses
 from tests.insides import engine_in, prior_of
 from tests.marks import slow

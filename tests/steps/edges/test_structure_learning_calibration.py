@@ -16,9 +16,9 @@ from pymc_mrf.kernels.priors.densities import density_of
 from pymc_mrf.likelihood.exact.exact_edges import ExactEdges
 from pymc_mrf.likelihood.pseudo.pseudo_edges import PseudoEdges
 from pymc_mrf.steps.common.expressions import PointFunction
-from pymc_mrf.steps.edges.edge_engines import engine_of
 from pymc_mrf.steps.edges.edge_gibbs import EdgeGibbs
 from pymc_mrf.steps.edges.edge_prior import closed_form, flat
+from pymc_mrf.steps.edges.edge_setup import engine_of
 from pymc_mrf.steps.hyper.community_gibbs import CommunityGibbs
 from pymc_mrf.steps.hyper.conjugate_hyperparameters import ConjugateHyperparameters
 from tests.insides import engine_in, fields_of
