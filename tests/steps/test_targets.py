@@ -243,10 +243,10 @@ VIEWS = {  # what answers the moves of edges
     ("ordinal", "exact"): exact_edges.TreeView,
     ("nominal", "exact"): exact_edges.TreeView,
     ("mixed", "exact"): mixed_edges.MixedView,
-    ("diary", "exact"): listed_rows.ListedRows,
+    ("diary", "exact"): listed_rows.ListedRowView,
     ("ising", "pseudo"): pseudo_edges.PseudoView,
     ("nominal", "pseudo"): pseudo_edges.PseudoView,
-    ("mixed", "pseudo"): mixed_pseudo.MixedPseudo,
+    ("mixed", "pseudo"): mixed_pseudo.MixedPseudoView,
 }
 LIKELIHOODS = {"exact": "exact", "1/2": "pseudo", "1": pmrf.Pseudo(weight=1)}
 OF_GROUPS = LIKELIHOODS | {"simulated": pmrf.MonteCarlo(tolerance=0.3)}
