@@ -7,7 +7,7 @@ their steps tell of each together with the others is put together, by
 `pymc_mrf.steps.edges.presence_record`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,10 +24,6 @@ MANY_EDGES = 10_000
 chains as if they were independent, each being of 40 draws or more: what ArviZ does for each takes minutes."""
 
 DOUBTFUL = 0.01, 0.99  # probabilities of presence of other edges
-
-ROUNDING = 1e-6
-"""By how much probabilities of presence and absence, told in single precision, are off one together if every
-visit was told: of 1e6 draws one is as much."""
 
 FEWEST_TOLD = 30
 """Parts of chains that tell of a sum, below which how much they vary says nothing."""
@@ -175,13 +171,13 @@ def told_presence(terms: Sequence[TermTold], values: xr.DataArray, n_present: np
         return None
     r, n_draws = values.shape[-1], values.sizes["chain"] * values.sizes["draw"]
     of_presence = np.array([np.ones(r, bool), np.zeros(r, bool), n_present < n_draws / 2])
-    tells_all = [_tells_all(of_term) for of_term in _own_batches(terms, batches, r)]
+    tells_all = np.logical_and.reduce([of_term.tells_all for of_term in batches])
     # a visit that is hopeless leaves a draw without the edge
-    is_whole = np.logical_and.reduce(tells_all) | (n_present == n_draws)
+    is_whole = tells_all | (n_present == n_draws)
     # those of sums are told at different draws; what is told of rare edges is always better than a count
-    counts = len(terms) > 1 or (~is_whole & (present.log_mean > np.log(0.5)))
-    estimates = [present, absent, _counted(values, n_present, np.broadcast_to(counts, r))]
-    chosen = _surest(estimates, is_whole), np.arange(r)
+    counts = np.full(r, len(terms) > 1) | (~is_whole & (present.log_mean > np.log(0.5)))
+    estimates = [present, absent, _counted(values, n_present, counts)]
+    chosen = _surest(estimates, is_whole, counts), np.arange(r)
     log_mean, error, varies_little = (np.array(of)[chosen] for of in zip(*estimates, strict=True))
     is_rest = log_mean > np.log(0.5)
     rest = np.maximum(-np.expm1(log_mean), LEAST)
@@ -222,28 +218,6 @@ def _batches_of(terms: Sequence[TermTold], values: xr.DataArray) -> "list[Batche
     return []
 
 
-def _own_batches(terms: Sequence[TermTold], batches: "Sequence[Batches]", r: int) -> "Iterable[Batches]":
-    """Give what each step tells of the edges of its own vector."""
-    from pymc_mrf.steps.edges.presence_record import read_batches
-
-    for term, of_term in zip(terms, batches, strict=True):
-        told = term.statistic.transpose("chain", "draw", ...).values
-        own = of_term if term.k == 0 else read_batches(told, r)
-        assert own is not None  # as of the sum
-        yield own
-
-
-def _tells_all(batches: "Batches") -> np.ndarray:
-    """Whether (r,) all visits were told.
-
-    Else some were to absent, hopeless edges, of which what is told stands for others. They say nearly nothing
-    of presence, and nearly all there is of the absence of an edge that is present most of the time: by how
-    many of them happen to be told.
-    """
-    both = [_log_mean(logs, batches.n_draws) for logs in (batches.log_present, batches.log_absent)]
-    return np.abs(np.exp(both).sum(axis=0) - 1.0) < ROUNDING
-
-
 class _Estimate(NamedTuple):
     """Logs (r,) of probabilities, their relative Monte-Carlo errors, and whether what tells varies little."""
 
@@ -252,17 +226,17 @@ class _Estimate(NamedTuple):
     varies_little: np.ndarray
 
 
-def _surest(estimates: "Sequence[_Estimate]", is_whole: np.ndarray) -> np.ndarray:
+def _surest(estimates: "Sequence[_Estimate]", is_whole: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Choose one of the estimates for each of r edges: of presence, of absence, and by draws.
 
-    The smaller one of presence and absence, unless there is an error of the draws: then that of the smallest
-    error. Absence is not among them if not all visits that say much of it were told, `is_whole` (r,), but for
-    want of another.
+    The smaller one of presence and absence, unless draws count as well, `counts` (r,): then that of the
+    smallest error. Absence is not among them if not all visits that say much of it were told, `is_whole`
+    (r,), but for want of another.
     """
     log_mean, error = (np.array(of) for of in list(zip(*estimates, strict=True))[:2])
     is_rated = (error > 0.0) & (log_mean < np.log1p(-LEAST_REST))
     is_rated[1] &= is_whole
-    is_rated &= ~np.isnan(error[2])
+    is_rated &= counts
     log_error = np.where(is_rated, log_mean + np.log(np.where(is_rated, error, 1.0)), np.inf)
     smaller = np.where(is_whole | (log_mean[0] >= 0.0), np.argmin(log_mean[:2], axis=0), 0)
     return np.where(is_rated.any(axis=0), np.argmin(log_error, axis=0), smaller)

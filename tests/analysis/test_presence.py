@@ -159,30 +159,6 @@ def test_a_sum_that_is_never_absent_is_bounded(rng):
     assert told.is_likely.all() and not told.is_known.any() and (told.inclusion == 1.0).all()
 
 
-def test_draws_left_out_in_step_with_what_was_told_are_warned_of(rng):
-    """Of 40 edges each is told of in one draw of three: every second draw will do, every third will not."""
-    r, n, stats = 40, 120, []
-    assert period_of(r) == 3
-    for _ in range(2):
-        record, told = PresenceRecord(r), []
-        for _ in range(n):
-            record.view(rng)
-            record.sums[:] = np.logaddexp(record.sums, np.log(0.5))
-            told.append(record.tell(1))
-        stats.append(told)
-    dims, coords = ("chain", "draw"), {"chain": [0, 1], "draw": range(n)}
-    posterior = xr.Dataset({"w": ((*dims, "edge"), 1.0 * (rng.random((2, n, r)) < 0.5))}, coords)
-    statistic = {"edge_gibbs_presence_w": ((*dims, "k"), np.array(stats))}
-    tree = xr.DataTree.from_dict({"posterior": posterior, "sample_stats": xr.Dataset(statistic, coords)})
-    for step in (1, 2):
-        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, step)), "w")
-        np.testing.assert_allclose(found.inclusion, 0.5, atol=1e-6)
-    with pytest.warns(UserWarning, match="every k-th, k and 3 having no common factor"):
-        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, 3)), "w")
-    assert not np.allclose(found.inclusion, 0.5, atol=1e-3)
-    pmrf.analysis.edge_inclusion(tree.isel(draw=slice(2)), "w")  # too few in any case
-
-
 def told_now_and_then(rng, n_draws, p, is_hopeless=False, n_chains=2):
     """Results of edges that are present with probability p given all else, which `is_hopeless` visits tell of
     only where it is their turn; both (n_chains, n_draws, r)."""
@@ -203,6 +179,19 @@ def told_now_and_then(rng, n_draws, p, is_hopeless=False, n_chains=2):
     posterior = xr.Dataset({"w": ((*dims, "edge"), 1.0 * (rng.random(p.shape) < p))}, coords)
     statistic = {"edge_gibbs_presence_w": ((*dims, "k"), np.array(stats))}
     return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": xr.Dataset(statistic, coords)})
+
+
+def test_draws_left_out_in_step_with_what_was_told_are_warned_of(rng):
+    """Of 40 edges each is told of in one draw of three: every second draw will do, every third will not."""
+    assert period_of(40) == 3
+    tree = told_now_and_then(rng, 120, np.full((2, 120, 40), 0.5))
+    for step in (1, 2):
+        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, step)), "w")
+        np.testing.assert_allclose(found.inclusion, 0.5, atol=1e-6)
+    with pytest.warns(UserWarning, match="every k-th, k and 3 having no common factor"):
+        found = pmrf.analysis.edge_inclusion(tree.isel(draw=slice(None, None, 3)), "w")
+    assert not np.allclose(found.inclusion, 0.5, atol=1e-3)
+    pmrf.analysis.edge_inclusion(tree.isel(draw=slice(2)), "w")  # too few in any case
 
 
 @pytest.mark.parametrize("share", [0.02, 0.08, 0.4])

@@ -47,6 +47,11 @@ N_FIRST = 5
 draws that are added up, and of all edges."""
 
 
+ROUNDING = 1e-6
+"""By how much probabilities of presence and absence, told in single precision, are off one together if every
+visit was told."""
+
+
 def period_of(n_edges: int, n_sums: int = 0) -> int:
     """Return the number of draws over which probabilities of presence are added up.
 
@@ -150,11 +155,16 @@ class Batches(NamedTuple):
     n_draws : (chain, batch, r) array
         Draws of each part: fewer of the first one of a chain. 0 if an edge has fewer parts than others, whose
         last ones are void then.
+    tells_all : (r,) bool array
+        Whether all visits to an edge of the vector itself were told. Else it was absent and hopeless in some,
+        of which what is told stands for others: they say nearly nothing of presence, and nearly all there is
+        of the absence of an edge that is present most of the time, by how many of them happen to be told.
     """
 
     log_present: np.ndarray
     log_absent: np.ndarray
     n_draws: np.ndarray
+    tells_all: np.ndarray
 
 
 class OtherTerms:
@@ -252,7 +262,8 @@ def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
             "edges: it is of other edges, or of another version of this package. Without it, as by "
             "idata.sample_stats.drop_vars, probabilities are shares of draws"
         )
-    logs = told[..., N_FIRST:].reshape(*told.shape[:2], n_told, 2, n_slots)[:, :, k]
+    logs = told[..., N_FIRST:].reshape(*told.shape[:2], n_told, 2, n_slots)
+    is_whole = np.abs(np.exp(logs[:, :, 0]).sum(axis=2) - 1.0) < ROUNDING
     firsts = range(min(period, n_edges))
     places = [[np.flatnonzero(of_chain[:, 1] == first) for first in firsts] for of_chain in told]
     n_parts = [len(own) for of_chain in places for own in of_chain]
@@ -260,9 +271,12 @@ def read_batches(told: np.ndarray, n_edges: int, k: int = 0) -> Batches | None:
         return None
     shape = len(told), max(n_parts), n_edges
     found, n_draws = np.full((2, *shape), -np.inf), np.zeros(shape, dtype=np.float32)
+    tells_all = np.ones(n_edges, dtype=bool)
     for chain, of_chain in enumerate(places):
         for first, own in enumerate(of_chain):
             into = found[:, chain, : len(own), first::period]
-            into[:] = logs[chain, own, :, : into.shape[-1]].transpose(1, 0, 2)
+            n_own = into.shape[-1]
+            into[:] = logs[chain, own, k, :, :n_own].transpose(1, 0, 2)
             n_draws[chain, : len(own), first::period] = told[chain, own, 3, None]
-    return Batches(found[0], found[1], n_draws)
+            tells_all[first::period] &= is_whole[chain, own, :n_own].all(axis=0)
+    return Batches(found[0], found[1], n_draws, tells_all)
